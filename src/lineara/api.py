@@ -120,6 +120,9 @@ def value_and_grad(
     It is dense and writable; with `sparse=True` (or the names of some leaves) arrays that were only
     read in parts give `Rows`, `Coo`, `LowRank` or `Zero`. See `grad` for all keywords.
 
+    Raises NonScalarOutputError where f does not return one real number, TypeMismatchError for
+    arguments without derivative.
+
     >>> import numpy as np
     >>> value_and_grad(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     (5.0, array([2., 4.]))
@@ -365,6 +368,9 @@ def linearize(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
     needs and can be applied and transposed as often as wanted. What is not to be differentiated,
     keyword arguments among it, is closed over: `lambda x: f(x, n, key=...)` or `functools.partial`.
 
+    Raises TypeMismatchError for arguments or results without derivative; the map raises ShapeError,
+    TypeMismatchError or StructureError for a vector that is not of its domain.
+
     >>> import numpy as np
     >>> y, L = linearize(lambda x: np.sum(x * x), np.array([1.0, 2.0]))
     >>> y, L @ np.array([1.0, 0.0]), 1.0 @ L
@@ -386,6 +392,9 @@ def jvp(
 
     With `has_aux`, f returns (value, aux), and aux comes third. As in `linearize`, other arguments
     are closed over.
+
+    Raises TypeMismatchError unless primals and tangents are tuples, StructureError unless they are
+    alike, ShapeError for a tangent of another shape.
 
     >>> jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, 0.0))
     (6.0, 3.0)
@@ -411,6 +420,9 @@ def vjp(
     are closed over. Where the result is a function, its cotangent is a dict of what it captured, or
     `Probes`. With a `policy` (`lineara.policies`) f is traced, `pull` has what that stores,
     and `pull.certificate()` is what is proved and counted, as in `grad`.
+
+    Raises TypeMismatchError for arguments without derivative and for a `policy` with `has_aux`;
+    `pull` raises ShapeError or StructureError for a cotangent that is not like the result.
 
     >>> y, pull = vjp(lambda x, y: x * y, 2.0, 3.0)
     >>> y, pull(1.0)
@@ -529,6 +541,8 @@ def jacobian(
     With respect to complex numbers it is the matrix of complex derivatives of a holomorphic f; of
     any other f no complex matrix is the derivative: a LinearityError.
 
+    Raises TypeMismatchError for another `mode` and for arguments without derivative.
+
     >>> import numpy as np
     >>> jacobian(lambda x: np.array([x[0] * x[1], x[1]]))(np.array([2.0, 3.0]))
     array([[3., 2.],
@@ -590,19 +604,35 @@ def _shaped(block: np.ndarray, shape: tuple[int, ...], only: bool) -> Any:
 def jacfwd(
     f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """The Jacobian by one batched forward sweep."""
+    """The Jacobian by one batched forward sweep.
+
+    Raises what `jacobian` raises.
+
+    >>> import numpy as np
+    >>> jacfwd(lambda x: np.array([x * x, 3 * x]))(2.0)
+    array([4., 3.])
+    """
     return jacobian(f, argnums, mode="forward", has_aux=has_aux)
 
 
 def jacrev(
     f: Callable[..., Any], argnums: Argnums = 0, *, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """The Jacobian by one batched reverse sweep."""
+    """The Jacobian by one batched reverse sweep.
+
+    Raises what `jacobian` raises.
+
+    >>> import numpy as np
+    >>> jacrev(lambda x: x[0] * x[1])(np.array([2.0, 5.0]))
+    array([5., 2.])
+    """
     return jacobian(f, argnums, mode="reverse", has_aux=has_aux)
 
 
 def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
     """The matrix of second derivatives: the Jacobian, forward, of the gradient.
+
+    Raises NonScalarOutputError where f does not return one real number.
 
     >>> import numpy as np
     >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 3.0]))
@@ -617,6 +647,9 @@ def hvp(f: Callable[..., Any], x: Tree, v: Tree) -> Any:
     """The Hessian of f at x times v, forward over reverse: no matrix is made.
 
     x is one argument, and v like it. For several give a container of them: f of one tuple or dict.
+
+    Raises NonScalarOutputError where f does not return one real number, ShapeError or
+    StructureError for a direction that is not like the argument.
 
     >>> import numpy as np
     >>> hvp(lambda x: x[0] ** 2 * x[1], np.array([1.0, 3.0]), np.array([1.0, 0.0]))
@@ -644,6 +677,8 @@ def ravel(tree: Tree) -> tuple[Any, Callable[[Any], Any]]:
     """(flat, unravel): the numbers of a container as one vector, and the way back.
 
     Integers, strings and None are kept as they are. Both directions are differentiable.
+
+    `unravel` raises ShapeError for a vector of another length.
 
     >>> flat, unravel = ravel({"a": 1.0, "b": [2.0, 3.0]})
     >>> flat

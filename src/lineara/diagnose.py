@@ -109,6 +109,8 @@ def check_grads(
     It does not raise where a derivative is wrong: the report says so, is false, and has
     `raise_if_failed()`. At a kink or a pole the differences mean nothing.
 
+    Raises TypeMismatchError for modes or an order that are none, and for args that are no tuple.
+
     >>> import numpy as np
     >>> report = check_grads(lambda x: np.sum(np.sin(x) ** 2), (np.array([0.3, 2.0]),), order=2)
     >>> bool(report), report.largest(1, "rev") < 1e-12, [row.mode for row in report.rows]

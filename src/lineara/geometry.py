@@ -80,6 +80,9 @@ def manifold(
     `__lineara_manifold__`.  Points get `p + v` and `q - p` where the class has none of its own, and
     `p + q` is a GeometryError; vectors get `+`, `-` and the product with a number.
 
+    Raises GeometryError where `point` is no class, or its class of cotangents is that of other
+    tangents.
+
     >>> import numpy as np, lineara
     >>> class Angle:  # a point of the circle, kept as the number of its direction
     ...     def __init__(self, z): self.z = z
@@ -242,6 +245,8 @@ def vdot(w: Tree, v: Tree) -> Any:
 
     Complex numbers are pairs of real ones: a pair contributes Re(conj(w) v).
 
+    Raises GeometryError where the two have not as many numbers.
+
     >>> import numpy as np
     >>> vdot({"a": 2.0, "b": np.ones(2)}, {"a": 3.0, "b": np.array([1.0, 2.0])})
     9.0
@@ -362,6 +367,9 @@ class Metric:
     are, `Metric.diag(tree)` multiplies each leaf by its own number (or array, or quantity),
     `Metric.matrix(M)` is a matrix on the numbers in their order, and `Metric(f)` any function.
     A sparse gradient gives a sparse tangent, except through a matrix.
+
+    Raises GeometryError for a matrix or a number that is no metric, and in `check` for samples that
+    show it not symmetric or not positive.
 
     >>> import numpy as np
     >>> metric = Metric.diag({"w": 0.1, "b": 2.0})

@@ -167,6 +167,9 @@ class LinearMap:
     `L2 @ L1` composes, `L + M`, `L - M`, `2 * L` and `L / 2` combine, `L.to_dense()` is its
     matrix, in one batched sweep.  `L.work` counts scalar operations.
 
+    Vectors of other shapes are a ShapeError, of other containers a StructureError, complex numbers
+    in a real space a TypeMismatchError; `+` and `@` of maps of other spaces a ShapeError.
+
     >>> import numpy as np, lineara
     >>> y, L = lineara.linearize(lambda x: x[0] * x, np.array([2.0, 3.0]))
     >>> L @ np.array([1.0, 0.0])

@@ -55,6 +55,14 @@ def plan(
 
     Bytes of the tape and the most bytes of arrays that are alive, the work, and what of it is done
     a second time. `policies` are others than the named ones, under names for the table.
+
+    Raises TypeMismatchError where f is no function, StagingError where it cannot be traced.
+
+    >>> import math
+    >>> print(plan(lambda x: math.sin(math.sin(x)), 1.0, policies={"again": recompute_all}))
+    policy       tape    peak    work    again
+    store_all    16 B     0 B       6
+    again         8 B     0 B       7    +17 %
     """
     if not callable(f):
         raise TypeMismatchError(f"plan: takes a function, but was given {show_type(f)}")

@@ -59,7 +59,13 @@ def split(key: Key, count: int = 2) -> tuple[Key, ...]:
 
 
 def fold_in(key: Key, number: int) -> Key:
-    """The key of a number, as of a step in a loop: `fold_in(key, i)` is `split(key, n)[i]`."""
+    """The key of a number, as of a step in a loop: `fold_in(key, i)` is `split(key, n)[i]`.
+
+    Raises TypeMismatchError for a number that is negative or no integer.
+
+    >>> fold_in(key(3), 1) == split(key(3))[1]
+    True
+    """
     _check(key, "fold_in")
     return Key(key.seed, (*key.path, _count(number, "fold_in", "a number")))
 
@@ -76,27 +82,48 @@ def generator(key: Key) -> np.random.Generator:
 
 
 def normal(key: Key, shape: Shape = (), loc: Value = 0.0, scale: Value = 1.0) -> Any:
-    """Normal numbers, `loc + scale * z` with standard normal z of that shape."""
+    """Normal numbers, `loc + scale * z` with standard normal z of that shape.
+
+    >>> normal(key(3), (2, 5)).shape, normal(key(3)) == normal(key(3))
+    ((2, 5), True)
+    """
     return loc + scale * _drawn(generator(key).standard_normal(shape))
 
 
 def uniform(key: Key, shape: Shape = (), low: Value = 0.0, high: Value = 1.0) -> Any:
-    """Uniform numbers, `low + (high - low) * u` with u in [0, 1)."""
+    """Uniform numbers, `low + (high - low) * u` with u in [0, 1).
+
+    >>> u = uniform(key(3), (100,), low=2.0, high=4.0)
+    >>> bool(u.min() >= 2.0), bool(u.max() < 4.0)
+    (True, True)
+    """
     return low + (high - low) * _drawn(generator(key).random(shape))
 
 
 def exponential(key: Key, shape: Shape = (), scale: Value = 1.0) -> Any:
-    """Exponential numbers, `scale * e` with standard exponential e."""
+    """Exponential numbers, `scale * e` with standard exponential e.
+
+    >>> exponential(key(3), scale=2.0) == 2.0 * exponential(key(3))
+    True
+    """
     return scale * _drawn(generator(key).standard_exponential(shape))
 
 
 def integers(key: Key, shape: Shape, low: int, high: int) -> np.ndarray:
-    """Integers with low <= i < high; constants."""
+    """Integers with low <= i < high; constants.
+
+    >>> sorted({*integers(key(3), (100,), 0, 3).tolist()})
+    [0, 1, 2]
+    """
     return generator(key).integers(low, high, shape)
 
 
 def permutation(key: Key, of: Any) -> np.ndarray:
-    """The integers 0 <= i < of, or the rows of an array of constants, in random order."""
+    """The integers 0 <= i < of, or the rows of an array of constants, in random order.
+
+    >>> sorted(permutation(key(3), 4).tolist())
+    [0, 1, 2, 3]
+    """
     return generator(key).permutation(of)
 
 

@@ -163,7 +163,11 @@ def _count(act: Callable[[], Any]) -> tuple[int, int]:
 
 
 def count_calls(act: Callable[[], Any]) -> int:
-    """The number of calls of Python and C functions that `act` makes."""
+    """The number of calls of Python and C functions that `act` makes.
+
+    >>> count_calls(lambda: [len(s) for s in ("a", "bc")]) > 2
+    True
+    """
     calls = 0
 
     def count(frame: object, event: str, argument: object) -> None:

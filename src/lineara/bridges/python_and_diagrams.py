@@ -20,6 +20,8 @@ def diagram(f: Callable[..., Any] | Term, *args: Any, by: str = "", unfold: bool
     labelled frames.  `by="source"` and `by="trace"` insist on one of them; without `unfold` the
     body of each function that is called is drawn once.
 
+    Raises DiagramError for another `by` and for what has no diagram.
+
     >>> import lineara
     >>> print(lineara.diagrams.show(lineara.diagram(lambda x: x * x, 3.0, by="trace")))
     (x1: R) =>

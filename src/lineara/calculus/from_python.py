@@ -41,9 +41,15 @@ _OPERATOR = {operator.add: "add", operator.mul: "multiply", operator.sub: "subtr
 
 
 def of(f: Callable[..., Any]) -> Term:
-    """The term of a Python function of numbers; arguments become one by one.
+    r"""The term of a Python function of numbers; arguments become one by one.
 
     Raises CalculusError at the first line that has no counterpart.
+
+    >>> from lineara.calculus.show import show
+    >>> def doubled(x):
+    ...     return x + x
+    >>> show(of(doubled))
+    'let doubled = \\x:R. x + x in doubled'
     """
     reader, symbol, source = _Reader(), _symbol(f), Source("", "", CalculusError)
     name = symbol.name if symbol is not None else reader.function(f, Place(1, 1), source)

@@ -46,6 +46,8 @@ def type_of(term: tm.Term | str) -> str:
 def gradient(term: tm.Term | str) -> tm.Term:
     r"""The term of the gradient of a function to R: \x. pull(f; \_. covec(1)) x.
 
+    Raises CalculusError for what is no function to R.
+
     >>> from lineara.calculus.show import show as text
     >>> text(gradient("\\x. x * x"))
     'pull(\\x:R. multiply(x, x); \\_:R. covec(1))'
@@ -61,6 +63,8 @@ def gradient(term: tm.Term | str) -> tm.Term:
 
 def function(term: tm.Term | str, fuel: int = FUEL) -> Callable[..., Any]:
     r"""A function of the calculus as one of Python; arguments may be given one by one.
+
+    Raises CalculusError for a term that is no function; called, for arguments of other types.
 
     >>> import lineara
     >>> f = function("\\x. \\y. x * sin(y)")

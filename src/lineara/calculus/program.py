@@ -120,7 +120,19 @@ def program(text: str, file: str = "") -> Program:
 
 
 def read(file: str) -> Program:
-    """The program of a file."""
+    r"""The program of a file.
+
+    Raises CalculusError, with the place, for what cannot be read.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from lineara.calculus.show import show
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "square.pb")
+    ...     _ = file.write_text("def square x = x * x")
+    ...     show(read(str(file)).term("square"))
+    'let square = \\x:R. multiply(x, x) in square'
+    """
     return program(_text_of(file), file)
 
 

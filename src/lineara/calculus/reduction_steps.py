@@ -54,7 +54,13 @@ class Traced(NamedTuple):
 
 
 def trace(term: Term | str, fuel: int = FUEL) -> Iterator[Traced]:
-    """The steps of a closed term, or of a text, until there is a value."""
+    r"""The steps of a closed term, or of a text, until there is a value.
+
+    Raises CalculusError where `fuel` steps do not reach a value.
+
+    >>> [step.rule.name for step in trace("(\\x. x * x) 3")]
+    ['application', 'symbol at numbers']
+    """
     reducer = Reducer(term_of(term) if isinstance(term, str) else term, fuel)
     for n in itertools.count(1):
         if not reducer.seek():
@@ -115,7 +121,12 @@ mark {{ background: #7a5b00; color: #fff }} }}
 
 
 def page(steps: Iterable[Traced], value: Term, title: str = "A reduction") -> str:
-    """The steps as a page of its own."""
+    r"""The steps as a page of its own.
+
+    >>> text = page(trace("(\\x. x * x) 3"), value_of("(\\x. x * x) 3"))
+    >>> text.count("<tr id=")
+    2
+    """
     rows = []
     for s in steps:
         text = html.escape(show(s.term, s.path, ("\x01", "\x02")))

@@ -37,7 +37,12 @@ _INFIX = {
 def show(
     term: tm.Term, mark: Sequence[int] | None = None, marks: tuple[str, str] = ("«", "»")
 ) -> str:
-    """The text of a term on one line; the subterm at the path `mark` stands between `marks`."""
+    r"""The text of a term on one line; the subterm at the path `mark` stands between `marks`.
+
+    >>> from lineara.calculus import term
+    >>> show(term("(\\x. x * x) 3"), mark=(1,))
+    '(\\x:R. multiply(x, x)) «3»'
+    """
     text = run(_text(term, TERM, None if mark is None else tuple(mark)))
     return text.replace(OPEN, marks[0]).replace(CLOSE, marks[1])
 

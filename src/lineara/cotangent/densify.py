@@ -59,6 +59,15 @@ def strict() -> Iterator[None]:
     """A context manager in which a `DensifyWarning` is an error.
 
     It sets a filter of the module `warnings`, which acts on the whole process.
+
+    >>> import numpy as np
+    >>> from lineara.cotangent import Rows
+    >>> g = Rows([1], [[2.0, 3.0]], (1_000_000, 2))
+    >>> with strict():  # doctest: +ELLIPSIS
+    ...     np.exp(g)
+    Traceback (most recent call last):
+        ...
+    lineara.errors.DensifyWarning: ...
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("error", category=DensifyWarning)

@@ -22,6 +22,8 @@ class LowRank(Builder):
     sum_l U[i, l] * V[j, l].  Nothing is conjugated, for complex numbers neither.  The gradient of
     `sum over t of w_t . (W @ x_t)` is LowRank with columns w_t and x_t.
 
+    Raises ShapeError unless U and V are matrices with as many columns.
+
     >>> g = LowRank([[1.0], [2.0]], [[1.0], [10.0], [100.0]])
     >>> g, g @ np.ones(3)
     (LowRank(rank 1 of 2 x 3), array([111., 222.]))

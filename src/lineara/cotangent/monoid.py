@@ -32,6 +32,8 @@ def combine(terms: Iterable[Any], *, order: Iterable[Any] | None = None) -> Any:
     Terms are added in the given order, or sorted by the numbers in `order` (of their chunks): then
     the sum does not depend on the order in which they arrive.
 
+    Raises StructureError where there are no terms, and for a container and an array.
+
     >>> combine([np.ones(2), None, Zero((2,)), np.ones(2)])
     Dense(2, float64)
     >>> finish(combine([{"w": 1.0}, {"w": 2.0, "b": 5.0}]))
@@ -68,6 +70,15 @@ def finish(builder: Any, like: Shaped | None = None, *, sum: How = "fast") -> An
     An array is new, writable and C-contiguous.  `like` determines the dtype, the types of
     containers, and the shape of zeros.  With `sum='exact'` each element is the true sum, rounded
     once (as numbers always are), so that it does not depend on chunks and their order.
+
+    Raises StructureError for a cotangent that does not fit `like`.
+
+    >>> import numpy as np
+    >>> from lineara.cotangent import Rows, Zero
+    >>> finish(Rows([1, 1], [2.0, 3.0], (3,))), finish(None, like=2.0)
+    (array([0., 5., 0.]), 0.0)
+    >>> finish(combine([np.full(1, 1e16), np.ones(1), np.full(1, -1e16)]), sum="exact")
+    array([1.])
     """
     return fold(
         _pair(builder, like, None),

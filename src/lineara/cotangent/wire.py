@@ -30,6 +30,10 @@ def to_wire(builder: object) -> tuple[Any, ...]:
 
     Indices are sent in 32 bits where they fit.  Coalesce first to send each row once; do not if the
     receiver is to sum exactly.
+
+    >>> from lineara.cotangent import Rows
+    >>> [node[0] for node in to_wire({"w": Rows([0], [1.0], (9,)), "b": 2.0})]
+    ['rows', 'value', 'record']
     """
     nodes: list[tuple[Any, ...]] = []
 
@@ -46,7 +50,12 @@ def to_wire(builder: object) -> tuple[Any, ...]:
 
 
 def from_wire(wire: tuple[Any, ...]) -> Any:
-    """The inverse of `to_wire`; a container comes back as a Record, since its type is not sent."""
+    """The inverse of `to_wire`; a container comes back as a Record, since its type is not sent.
+
+    >>> from lineara.cotangent import Rows
+    >>> from_wire(to_wire(Rows([0, 7], [1.0, 2.0], (9,))))
+    Rows(2 of 9, 22 %)
+    """
     nodes: list[Any] = []
     for tag, *rest in wire:
         nodes.append(_unpacked(tag, rest, nodes))

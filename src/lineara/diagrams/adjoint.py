@@ -226,6 +226,12 @@ def adjoint(net: Net) -> Net:
 
     A diagram with functions among its inputs or outputs has bundles in the place of their
     cotangents, which only what made them can open; `probes.py` has what can be asked of them.
+
+    >>> from lineara.diagrams.parse import parse
+    >>> square = parse("(x: R) => a, b = copy(x) y = multiply(a, b) -> y")
+    >>> from lineara.diagrams.evaluate import evaluate
+    >>> len(adjoint(square).gives), evaluate(adjoint(square), 3.0)[0]
+    (2, 9.0)
     """
     root = Net(Meter())
     ins = tuple([root.input(hat(t)) for t in net.takes])

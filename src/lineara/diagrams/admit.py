@@ -37,7 +37,12 @@ _SPECIAL = (0.0, 1.0, -1.0, math.inf, -math.inf, math.nan)
 
 
 def read(text: str, file: str = "") -> list[Rule]:
-    """The rules of a text, each admitted; a DiagramError for the first that is not sound."""
+    r"""The rules of a text, each admitted; a DiagramError for the first that is not sound.
+
+    >>> swap = "(a: R, b: R) => c = add(b, a) -> c"
+    >>> [rule.name for rule in read(f"rule swapped\n(a: R, b: R) => c = add(a, b) -> c\n=\n{swap}")]
+    ['swapped']
+    """
     rules = []
     heads = list(re.finditer(r"^rule[ \t]+(\S+)[ \t]*(\S*)[ \t]*$", text, re.MULTILINE))
     if not heads:

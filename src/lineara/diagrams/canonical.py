@@ -45,7 +45,12 @@ def canonicals(net: Net) -> dict[int, Canon]:
 
 
 def isomorphic(a: Net, b: Net) -> bool:
-    """Whether two diagrams are the same, whatever their ids are."""
+    """Whether two diagrams are the same, whatever their ids are.
+
+    >>> from lineara.diagrams.parse import parse
+    >>> isomorphic(parse("(x: R) => y = sin(x) -> y"), parse("(a: R) => b = sin(a) -> b"))
+    True
+    """
     return canonical(a).digest == canonical(b).digest
 
 

@@ -40,7 +40,14 @@ class Verdict(NamedTuple):
 
 
 def same(a: Net, b: Net, finite_math: bool = False) -> Verdict:
-    """Whether two diagrams are equal; with `finite_math`, where nothing is infinite or NaN."""
+    """Whether two diagrams are equal; with `finite_math`, where nothing is infinite or NaN.
+
+    >>> from lineara.diagrams.parse import parse
+    >>> square = parse("(x: R) => a, b = copy(x) y = multiply(a, b) -> y")
+    >>> verdict = same(square, parse("(x: R) => b, a = copy(x) y = multiply(a, b) -> y"))
+    >>> verdict.equal, verdict.how
+    (True, 'simplified')
+    """
     if (a.takes, a.gives) != (b.takes, b.gives):
         return Verdict(False, "interface")
     if isomorphic(a, b):

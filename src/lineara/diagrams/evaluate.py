@@ -213,7 +213,14 @@ class Evaluator:
 
 
 def evaluate(net: Net, *args: Any) -> tuple[Any, ...]:
-    """The outputs of a diagram at its inputs."""
+    """The outputs of a diagram at its inputs.
+
+    Raises DiagramError for as many or other inputs than it takes.
+
+    >>> from lineara.diagrams.parse import parse
+    >>> evaluate(parse("(x: R) => a, b = copy(x) y = multiply(a, b) -> y"), 3.0)
+    (9.0,)
+    """
     return Evaluator().run(net, args)
 
 

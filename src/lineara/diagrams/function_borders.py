@@ -29,6 +29,13 @@ def cotangents(net: Net, args: Sequence[Any], bars: Sequence[Any]) -> tuple[Any,
     A function that comes in is a diagram, or a pair of a function and its vjp, `vjp(xs, ss)`, each
     giving a tuple; its cotangent is `Probes`.  For a function that goes out `bars` has `Probes`.
     What does not move has no cotangent on either side.
+
+    Raises DiagramError where there are not as many cotangents as outputs that have one.
+
+    >>> from lineara.diagrams.parse import parse
+    >>> square = parse("(x: R) => a, b = copy(x) y = multiply(a, b) -> y")
+    >>> cotangents(square, [3.0], [1.0])
+    (6.0,)
     """
     machine = Evaluator()
     pairs = zip(net.takes, args, strict=True)

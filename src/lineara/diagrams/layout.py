@@ -226,6 +226,12 @@ def layout(
     `fold` shuts boxes: all within so many others (0: every one), or those with the ids given.
     `names` are written at the ends of the wires that come from outside and go there.  Raises a
     DiagramError if there is too much to draw, which says how to fold.
+
+    >>> from lineara.diagrams.parse import parse
+    >>> square = parse("(x: R) => a, b = copy(x) y = multiply(a, b) -> y")
+    >>> picture = layout(square)
+    >>> picture.width > 0, picture.crossings
+    (True, 0)
     """
     folds = Folds(fold)
     shown = _shown(net, folds)

@@ -346,14 +346,23 @@ def copied(net: Net, meter: Meter | None = None) -> Net:
 
 
 def identity(types: Sequence[Type]) -> Net:
-    """Bare wires."""
+    """Bare wires.
+
+    >>> identity((R, R)).gives == (R, R)
+    True
+    """
     net = Net()
     net.output(*[net.input(t) for t in types])
     return net
 
 
 def permutation(types: Sequence[Type], order: Sequence[int]) -> Net:
-    """Output i is input order[i]."""
+    """Output i is input order[i].
+
+    >>> swap = permutation((R, R), (1, 0))
+    >>> swap.outputs[0] is swap.inputs[1]
+    True
+    """
     net = Net()
     wires = [net.input(t) for t in types]
     net.output(*[wires[i] for i in order])
@@ -362,6 +371,8 @@ def permutation(types: Sequence[Type], order: Sequence[int]) -> Net:
 
 def compose(first: Net, *rest: Net) -> Net:
     """One after the other: the outputs of each are the inputs of the next.  Nothing is used up.
+
+    Raises DiagramError where the outputs of one are not the inputs of the next.
 
     >>> from lineara.diagrams.net import identity
     >>> compose(identity((R,)), identity((R,))).takes

@@ -98,7 +98,11 @@ LANGUAGE = Language(GRAMMAR, DiagramError, _TERMINALS)
 
 @uncollected
 def parse(text: str, file: str = "") -> Net:
-    """The diagram of a text; a DiagramError shows the place of what is wrong."""
+    """The diagram of a text; a DiagramError shows the place of what is wrong.
+
+    >>> parse("(x: R) => y = sin(x) -> y").gives
+    (Base(name='R'),)
+    """
     source = LANGUAGE.source(text, file)
     tree = LANGUAGE.tree(source)
     reader, parsed = _Reader(source), {}

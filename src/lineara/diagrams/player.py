@@ -275,7 +275,13 @@ def _shots(net: Net, gradient: bool, law: str) -> list[Shot]:
 
 
 def page(net: Net, title: str = "Step by step", gradient: bool = False, law: str = "") -> str:
-    """The page of a differentiation, or of the derivation of a law, as one text of HTML."""
+    """The page of a differentiation, or of the derivation of a law, as one text of HTML.
+
+    >>> from lineara.diagrams.parse import parse
+    >>> square = parse("(x: R) => a, b = copy(x) y = multiply(a, b) -> y")
+    >>> "<title>The square</title>" in page(square, "The square")
+    True
+    """
     shots = _shots(net, gradient, law)
     template = files("lineara.diagrams").joinpath("player.html").read_text(encoding="utf-8")
     data = json.dumps(_data(shots), ensure_ascii=False, separators=(",", ":"))

@@ -229,7 +229,14 @@ class Rewriter:
 
 
 def rewritten(net: Net, rules: Sequence[Rule], limit: int = 10_000) -> Net:
-    """The diagram after the rules have been applied as often as they match."""
+    r"""The diagram after the rules have been applied as often as they match.
+
+    >>> from lineara.diagrams.admit import read
+    >>> from lineara.diagrams.parse import parse
+    >>> text = "rule twice\n(x: R) => y = negative(x) z = negative(y) -> z\n==>\n(x: R) => -> x"
+    >>> len(rewritten(parse("(x: R) => y = negative(x) z = negative(y) -> z"), read(text)).nodes)
+    0
+    """
     r = Rewriter(net, [rule for rule in rules if not rule.both])
     for _ in r.steps(limit):
         pass

@@ -41,7 +41,12 @@ Schema = Callable[["Simplifier", Node], Changed | None]
 
 @uncollected
 def simplify(net: Net, finite_math: bool = False, rng: random.Random | None = None) -> Net:
-    """A smaller diagram that computes the same; the given one stays as it is."""
+    """A smaller diagram that computes the same; the given one stays as it is.
+
+    >>> from lineara.diagrams.parse import parse
+    >>> len(simplify(parse("(x: R) => a, b = copy(x) c = sin(b) drop(c) -> a")).nodes)
+    0
+    """
     s = Simplifier(net, finite_math)
     for _ in s.steps(rng):
         pass

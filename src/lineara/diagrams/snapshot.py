@@ -40,7 +40,13 @@ from lineara.diagrams.types import Type
 
 
 def history(net: Net, rng: random.Random | None = None) -> Iterator[tuple[Step, Net, Net]]:
-    """Each step of a derivation with the diagrams before and after it."""
+    """Each step of a derivation with the diagrams before and after it.
+
+    >>> from lineara.diagrams.parse import parse
+    >>> square = parse("(x: R) => a, b = copy(x) y = multiply(a, b) -> y")
+    >>> len(list(history(square))) > 0
+    True
+    """
     d = Derivation(net)
     before = snapshot(d)
     for step in d.steps(rng):
@@ -50,7 +56,14 @@ def history(net: Net, rng: random.Random | None = None) -> Iterator[tuple[Step, 
 
 
 def snapshot(d: Derivation) -> Net:
-    """The diagram as it is now; changing it changes nothing in the derivation."""
+    """The diagram as it is now; changing it changes nothing in the derivation.
+
+    >>> from lineara.diagrams.parse import parse
+    >>> square = parse("(x: R) => a, b = copy(x) y = multiply(a, b) -> y")
+    >>> from lineara.diagrams.stepper import Derivation
+    >>> [node.kind for node in snapshot(Derivation(square)).nodes.values()]
+    ['BLUE']
+    """
     return _Picture(d).whole()
 
 

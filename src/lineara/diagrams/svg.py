@@ -318,6 +318,11 @@ def svg(net: Net, fold: int | Collection[int] | None = None, legend: bool = True
 
     `fold` shuts boxes: those within so many others, or those with the ids given.  Raises a
     DiagramError if there is too much to draw.
+
+    >>> from lineara.diagrams.parse import parse
+    >>> square = parse("(x: R) => a, b = copy(x) y = multiply(a, b) -> y")
+    >>> svg(square).startswith("<svg ")
+    True
     """
     picture, shapes, names = drawn(net, fold)
     width, height = picture.width, picture.height

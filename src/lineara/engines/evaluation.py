@@ -32,6 +32,10 @@ def run(
     Arguments of other types than the formals are a ProgramError, unless `checked` is False, which
     lets complex numbers into a real program.  So is a definition that calls itself whatever its
     arguments are.  `engine` is one of `ENGINES`, by its name, or any other engine.
+
+    >>> from lineara.linear_a.parse import parse
+    >>> run(parse("def f(x: f64;) -> (f64;) = sin(x) * x"), "f", 0.0).results
+    (np.float64(0.0),)
     """
     if name not in program.defs:
         raise ProgramError(

@@ -29,7 +29,13 @@ Keep = Callable[[Binding], bool]
 
 
 def minimal_tape(cut: Cut) -> set[Binding]:
-    """The tape of fewest bytes; of two such, the one that computes less again."""
+    """The tape of fewest bytes; of two such, the one that computes less again.
+
+    >>> import numpy as np, lineara
+    >>> f = lineara.stages(lambda x: np.sin(np.sin(x)), 0.0, policy=minimal_tape)
+    >>> f.certificate.tape_bytes
+    8
+    """
     return cheapest(cut, Costs(cut.program), 1, 0)
 
 
@@ -87,6 +93,12 @@ def budget(bytes: int | str) -> Policy:
 
     Every choice is tried where there are few; else the rate between bytes and work is swept along
     the hull of the best choices, and what room is left is filled, the most work first.
+
+    Raises ProgramError for a text that is no size, and where the smallest tape has more bytes.
+
+    >>> import numpy as np, lineara
+    >>> lineara.grad(lambda x: np.sin(np.sin(x)), policy=budget("8 B"))(0.0)
+    1.0
     """
     room = in_bytes(bytes)
 

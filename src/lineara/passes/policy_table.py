@@ -27,7 +27,13 @@ POLICIES: Mapping[str, Policy] = {
 
 
 def chosen(given: Policy | str, name: str) -> Policy:
-    """The policy of that name, or the policy itself."""
+    """The policy of that name, or the policy itself.
+
+    Raises TypeMismatchError for a name that no policy has.
+
+    >>> chosen("store_all", "grad") is POLICIES["store_all"]
+    True
+    """
     if callable(given):
         return given
     if given not in POLICIES:

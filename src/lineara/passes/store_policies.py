@@ -14,6 +14,7 @@ about one binding at a time: `again(definition, binding, bytes, work) -> bool`. 
 says, derivatives are the same  (spec, sections 7.2 and 13.g).
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -28,8 +29,15 @@ Again = Callable[[str, ir.Binding, int, int], bool]
 
 
 def policy(again: Again) -> Policy:
-    """The policy that asks about one binding at a time; what makes no array is not asked about."""
+    """The policy that asks about one binding at a time; what makes no array is not asked about.
 
+    >>> import numpy as np, lineara
+    >>> small = policy(lambda definition, binding, bytes, work: bytes > 100)  # compute again
+    >>> lineara.grad(lambda x: np.sum(np.sin(np.sin(x))), policy=small)(np.zeros(2))
+    array([1., 1.])
+    """
+
+    @functools.wraps(again, assigned=("__doc__", "__module__"), updated=())
     def chosen(cut: Cut) -> set[ir.Binding]:
         book = Costs(cut.program)
         return {
@@ -44,19 +52,39 @@ def policy(again: Again) -> Policy:
 
 @policy
 def recompute_all(definition: str, b: ir.Binding, bytes: int, work: int) -> bool:
-    """Store the arguments, and the tapes of calls and loops."""
+    """Store the arguments, and the tapes of calls and loops.
+
+    >>> import numpy as np, lineara
+    >>> f = lineara.stages(lambda x: np.sin(np.sin(x)), 0.0, policy=recompute_all)
+    >>> f.certificate.tape_bytes
+    8
+    """
     return call_of(b) is None
 
 
 @policy
 def save_contractions(definition: str, b: ir.Binding, bytes: int, work: int) -> bool:
-    """Store the results of what multiplies and adds up: matmul, einsum and their like."""
+    """Store the results of what multiplies and adds up: matmul, einsum and their like.
+
+    >>> import numpy as np, lineara
+    >>> f = lambda x: np.sum(np.sin(x @ x))
+    >>> lineara.grad(f, policy=save_contractions)(np.zeros((2, 2)))
+    array([[0., 0.],
+           [0., 0.]])
+    """
     e = primitive(b)
     return call_of(b) is None and not (e and isinstance(e.primitive, Multilinear))
 
 
 def save_only_named(*names: str) -> Policy:
-    """Store what went through `checkpoint_name` under one of the names (or any)."""
+    """Store what went through `checkpoint_name` under one of the names (or any).
+
+    >>> import numpy as np, lineara
+    >>> from lineara.policies import checkpoint_name
+    >>> f = lambda x: np.sin(checkpoint_name(np.sin(x), "inner"))
+    >>> lineara.grad(f, policy=save_only_named("inner"))(0.0)
+    1.0
+    """
 
     def chosen(cut: Cut) -> set[ir.Binding]:
         return {b for b in cut.context if call_of(b) is None and not _is_named(b, names)}
@@ -72,7 +100,13 @@ def _is_named(b: ir.Binding, names: Sequence[str]) -> bool:
 
 
 def recompute_calls(*functions: str, rest: Policy = store_all) -> Policy:
-    """Run calls of these functions again as a whole; without functions, all calls."""
+    """Run calls of these functions again as a whole; without functions, all calls.
+
+    >>> import numpy as np, lineara
+    >>> step = lineara.function(lambda x: np.sin(x) * x)
+    >>> lineara.grad(lambda x: step(step(x)), policy=recompute_calls())(0.0)
+    0.0
+    """
 
     def chosen(cut: Cut) -> set[ir.Binding]:
         calls = {
@@ -97,6 +131,11 @@ class binomial:
 
     A loop keeps what it starts from; one whose stacks are no arrays is left to `rest`, like all
     that is no loop.  So does a while loop, whose rounds are counted as it runs  (counted.py).
+
+    >>> import numpy as np, lineara
+    >>> f = lambda x: lineara.fori_loop(0, 50, lambda i, v: v * x, 1.0)
+    >>> lineara.grad(f, policy=binomial(3))(1.0)
+    50.0
     """
 
     snapshots: int

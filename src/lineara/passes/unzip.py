@@ -63,7 +63,12 @@ Policy = Callable[[Cut], "set[ir.Binding]"]  # the bindings to compute again
 
 
 def store_all(cut: Cut) -> set[ir.Binding]:
-    """Store every value that linear code reads."""
+    """Store every value that linear code reads.
+
+    >>> import numpy as np, lineara
+    >>> lineara.stages(lambda x: np.sin(np.sin(x)), 0.0, policy=store_all).certificate.tape_bytes
+    16
+    """
     return set()
 
 

@@ -43,6 +43,9 @@ class Probes:
     cotangents.  `g @ u` pairs it with a function u: the derivative along u of whatever it is the
     gradient of.  Sums and multiples are those of functionals.
 
+    Raises StructureError for what is no probe, TypeMismatchError for `g @ u` of a u that is no
+    function.
+
     >>> g = Probes({2.0: 9.0, 3.0: 4.0})
     >>> g @ (lambda x: x * x), len(g + 2 * g)
     (72.0, 4)

@@ -181,6 +181,9 @@ def checkpoint(
 
     With a `policy` (`lineara.policies`) f is traced, and what the policy stores is kept as well.
 
+    Raises TypeMismatchError where f is no function; in the sweep MutationError where f gives
+    another result when it is run again.
+
     >>> import math, lineara
     >>> def step(x):
     ...     return math.sin(x) * x

@@ -174,6 +174,9 @@ class custom_jvp(Custom):
     finite differences: on `example`, a tuple of arguments, or at the first call; `check=False`
     trusts it.
 
+    Raises RuleError for a rule that is wrong or returns something else, TypeMismatchError for a
+    traced argument that is given by name.
+
     >>> import math, lineara
     >>> @custom_jvp
     ... def log1pexp(x):
@@ -286,6 +289,9 @@ class custom_vjp(Custom):
     against finite differences: on `example`, a tuple of arguments, or at the first call;
     `check=False` trusts it.
 
+    Raises RuleError for a rule that is wrong, returns something else or lacks one half,
+    TypeMismatchError for a traced argument that is given by name.
+
     >>> import numpy as np, lineara
     >>> def fwd(x, n):
     ...     return x**n, (x, n)
@@ -372,6 +378,9 @@ class custom_linear(Custom):
     `argnums` the transpose returns a tuple.  f and the transpose may run any code: their
     derivatives at every order, and in both modes, are each other.  Both are tested: on `example`,
     a tuple of arguments, or at the first call; `check=False` trusts them.
+
+    Raises RuleError for a transpose that is wrong or returns something else, LinearityError where f
+    is not linear.
 
     >>> import numpy as np, lineara
     >>> shift = custom_linear(np.roll, transpose=lambda y_bar, n, axis=None: np.roll(y_bar, -n))

@@ -49,6 +49,10 @@ class external(Custom):
     and against differences of f; `check=False` trusts it.  It has no derivative of its own, no
     program and no certificate, and `proved` is False.
 
+    Raises RuleError for a derivative that is missing, wrong or of another shape, TypeMismatchError
+    for complex arguments, NoRuleError for a second derivative, StagingError inside a trace,
+    LinearityError where it would have to be linear.
+
     >>> import numpy as np, lineara
     >>> compiled = np.frompyfunc(lambda u: u**3, 1, 1)
     >>> cubes = external(lambda x: compiled(x).astype(float), difference="central", shape=np.shape)

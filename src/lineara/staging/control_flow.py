@@ -218,6 +218,9 @@ class Operands:
 def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any):
     """true_fun(*operands) if pred else false_fun(*operands); only the one that is taken is run.
 
+    Raises StagingError for a staged condition that is not one boolean, StructureError or ShapeError
+    for branches whose results differ in containers or shapes.
+
     >>> cond(True, lambda x: x + 1, lambda x: x - 1, 2.0)
     3.0
     """
@@ -232,6 +235,8 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
 
 def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any):
     """branches[index](*operands); an index that is out of range is an error.
+
+    Raises BoundsError for an index out of range; of branches what `cond` raises.
 
     >>> switch(1, [lambda x: x, lambda x: 2 * x], 3.0)
     6.0
@@ -360,6 +365,8 @@ def _common(fragments: Sequence[Fragment], place: int, name: str) -> Seen | None
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any):
     """for i in range(lower, upper): val = body_fun(i, val).
 
+    In a trace StructureError or ShapeError for a value that changes its containers or shapes.
+
     >>> fori_loop(0, 4, lambda i, x: x * 2, 1.0)
     16.0
     """
@@ -392,6 +399,9 @@ def scan(
     reverse: bool = False,
 ):
     """(carry, ys): carry, y = f(carry, x) for the rows x of xs; the ys are stacked.
+
+    Raises ShapeError where the lengths of `xs` and `length` differ, StructureError where f does not
+    return a pair or the carry changes its containers.
 
     >>> scan(lambda c, x: (c + x, c * x), 0.0, np.array([1.0, 2.0, 3.0]))
     (np.float64(6.0), array([0., 2., 9.]))
@@ -546,6 +556,9 @@ def _alike(likes: Sequence[Any], others: Sequence[Any]) -> bool:
 
 def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any):
     """while cond_fun(val): val = body_fun(val).
+
+    In a trace StagingError for a condition that is not one boolean, StructureError or ShapeError
+    for a value that changes its containers or shapes.
 
     >>> while_loop(lambda x: x < 100, lambda x: x * 3, 1.0)
     243.0

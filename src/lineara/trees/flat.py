@@ -137,6 +137,8 @@ def flatten(tree: object, is_leaf: IsLeaf | None = None) -> tuple[list[Any], Str
 def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
     """The tree with this structure and these leaves.
 
+    Raises StructureError for more or fewer leaves than there are places.
+
     >>> unflatten(flatten([1, [2]])[1], "ab")
     ['a', ['b']]
     """
