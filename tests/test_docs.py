@@ -50,6 +50,7 @@ def run_as_a_file(program: str, folder: Path) -> list[str]:
     file, shown = folder / "pasted.py", io.StringIO()
     file.write_text(program, encoding="utf-8")
     known, foreign = {*registry.primitives}, dict(registry.foreign)
+    awaited = {module: [*waiting] for module, waiting in registry.awaited.items()}
     try:
         with redirect_stdout(shown), warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -57,6 +58,7 @@ def run_as_a_file(program: str, folder: Path) -> list[str]:
     finally:  # a page that declares primitives leaves none to other tests
         for name in {*registry.primitives} - known:
             del registry.primitives[name]
+        registry.awaited.update(awaited)  # what came with a module that the page imported
         registry.foreign.clear()
         registry.foreign.update(foreign)
     return shown.getvalue().splitlines()

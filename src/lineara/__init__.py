@@ -45,8 +45,9 @@ if TYPE_CHECKING:
     from lineara import calculus, diagrams, policies, random
     from lineara.bridges.python_and_diagrams import diagram
     from lineara.rules.kinks import kinks
-    from lineara.staging.capture import trace
+    from lineara.staging.capture import static, trace
     from lineara.staging.capture.jit import jit
+    from lineara.staging.capture.report import explain
     from lineara.staging.control_flow import cond, fori_loop, function, scan, switch, while_loop
     from lineara.staging.stages import stages
     from lineara.staging.vmap import vmap
@@ -71,6 +72,7 @@ __all__ = [
     "custom_vjp",
     "diagram",
     "diagrams",
+    "explain",
     "explain_nan",
     "external",
     "finish",
@@ -95,6 +97,7 @@ __all__ = [
     "ravel",
     "scan",
     "stages",
+    "static",
     "stop_gradient",
     "strict",
     "switch",
@@ -114,9 +117,11 @@ _LATE = {  # the staged engine and what helps tests: loaded when it is first ask
     "calculus": "lineara.calculus",
     "diagram": "lineara.bridges.python_and_diagrams",
     "diagrams": "lineara.diagrams",
+    "explain": "lineara.staging.capture.report",
     "jit": "lineara.staging.capture.jit",
     "vmap": "lineara.staging.vmap",
     "stages": "lineara.staging.stages",
+    "static": "lineara.staging.capture",
     "trace": "lineara.staging.capture",
     "kinks": "lineara.rules.kinks",
     "policies": "lineara.policies",

@@ -185,6 +185,7 @@ class StagingError(LinearaError):
 
     refuses = True
     final = False  # whether something has changed that cannot be put back to try another way
+    leaves: tuple[int, ...] = ()  # the arguments, by number, that would have to be constants
 
 
 class ProgramError(LinearaError):

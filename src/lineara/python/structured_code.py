@@ -72,8 +72,19 @@ class _Codes(weakref.WeakKeyDictionary[CodeType, Any]):
             known = self[f.__code__] = _structured(f)
         return known
 
+    def why_unread(self, code: CodeType) -> str:
+        """Why a function is traced as it runs, by the code that its copy runs; else nothing."""
+        place = code.co_filename, code.co_firstlineno, code.co_name
+        reasons = {
+            (c.co_filename, c.co_firstlineno, c.co_name): v
+            for c, v in self.items()
+            if isinstance(v, str)
+        }
+        return reasons.get(place, "")
 
-structured = _Codes().of
+
+_codes = _Codes()
+structured, why_unread = _codes.of, _codes.why_unread
 
 
 def _structured(f: FunctionType) -> CodeType | str:
@@ -571,4 +582,4 @@ def _nested(nodes: Sequence[ast.AST]) -> None:
             _nested([*ast.iter_child_nodes(n)])
 
 
-__all__ = ["structured"]
+__all__ = ["structured", "why_unread"]

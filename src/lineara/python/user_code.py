@@ -32,30 +32,32 @@ class Way(NamedTuple):
 class Reading:
     """A trace that reads functions in some way, and what it has found of them so far.
 
-    way        how they are read
-    calls      whether the program stands for calls of its function
-    function   the function that is traced
-    outside    what that reaches, once it is asked for
-    unread     why functions are traced as they run, by file and line
-    refusals   why loops could not be forms, by their code
-    carries    what loops carried when they were written last, by their code
-    recursive  the code that calls itself where staged values decide, and which of its whole numbers
-               change from call to call
+    way          how they are read
+    calls        whether the program stands for calls of its function
+    function     the function that is traced
+    outside      what that reaches, once it is asked for
+    refusals     why loops could not be forms, by their code
+    carries      what loops carried when they were written last, by their code
+    statements   what branches and loops became, by their code
+    called       the code of the functions that were called
+    recursive    the code that calls itself where staged values decide, and which of its whole
+                 numbers change from call to call
+    entered      the calls of such code that go on, and where
     """
 
-    def __init__(
-        self,
-        way: Way,
-        calls: bool,
-        function: Callable[..., Any],
-        recursive: dict[CodeType, set[int]],
-    ) -> None:
-        self.way, self.calls, self.function, self.recursive = way, calls, function, recursive
+    def __init__(self, way: Way, calls: bool, function: Callable[..., Any]) -> None:
+        self.way, self.calls, self.function = way, calls, function
+        self.recursive: dict[CodeType, set[int]] = {}
+        self.begin()
+
+    def begin(self) -> None:
+        """Forget what was found, but which functions call themselves."""
         self.outside: Any = None
-        self.unread: dict[tuple[str, int], str] = {}
         self.refusals: dict[CodeType, list[Exception]] = defaultdict(list)
         self.carries: dict[CodeType, Any] = {}
-        self.entered: dict[CodeType, list[Any]] = defaultdict(list)  # calls that go on: where
+        self.statements: dict[CodeType, Any] = {}
+        self.called: set[CodeType] = set()
+        self.entered: dict[CodeType, list[Any]] = defaultdict(list)
 
     def again(self) -> NoReturn:
         """Begin the trace again, with what has been found of functions that call themselves."""

@@ -38,6 +38,7 @@ from lineara.facts.types import ArrayType, type_of
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.dimensions import may_raise
 from lineara.linear_a.rules_as_text import Boxed, Emitter
+from lineara.python import structured_code
 from lineara.python.numpy_layout import lay_of
 from lineara.staging.caught_errors import refuse_caught
 from lineara.staging.staged_arrays import LITERAL, Cell, Region, StagedArray, as_box, boxes
@@ -195,6 +196,7 @@ class StagedLevel(Level):
         self.taken: list[tuple[Cell, Any, int]] = []  # storage from around: content and version
         self.hands_on = False  # whether what is written to that storage is handed on
         self.reading: Any = None  # how functions are read while this is the outermost level
+        self.arguments: Any = None  # of the function that is traced, in the outermost level
         self.frame = sys._getframe(1)  # of what traces
         while self.frame.f_back is not None and self.frame.f_code.co_filename == OPENING:
             self.frame = self.frame.f_back
@@ -616,17 +618,17 @@ def _refusal(name: str) -> Any:
         if name == "array" and asks_who_multiplies(sys._getframe(1)):
             return in_object(n)
         said = text.format(t=type_of(n))
-        raise StagingError(said + why_unread() if name == "bool" else said)
+        raise StagingError(said + _why_unread() if name == "bool" else said)
 
     return refuse
 
 
-def why_unread() -> str:
+def _why_unread() -> str:
     """Why the user's function is traced as it runs, where its source is not read."""
     frame, reading = user_frame(sys._getframe(2)), threads.open[0].reading
     if frame is None or reading is None:
         return ""
-    why = reading.unread.get((frame.f_code.co_filename, frame.f_code.co_firstlineno))
+    why = structured_code.why_unread(frame.f_code)
     return f" (branches of this function are not read: {why})" if why else ""
 
 

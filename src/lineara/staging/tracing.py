@@ -10,7 +10,6 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +25,7 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import size
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed, closed
-from lineara.python.user_code import Again, Reading, Way, method, overlay, seen, tidy
+from lineara.python.user_code import Again, Reading, method, overlay, seen, tidy
 from lineara.staging.definitions import Definition, needed
 from lineara.staging.staged_arrays import StagedArray, as_box
 from lineara.staging.staged_level import Seen, StagedLevel, weakness
@@ -218,9 +217,7 @@ def tidied(reading: Reading | None) -> Iterator[None]:
         tidy(None if reading is None else reading.way)
 
 
-def traced(
-    f: object, args: tuple, kwargs: dict[str, Any], way: Way | None = None, calls: bool = False
-) -> Staged:
+def traced(f: object, args: tuple, kwargs: dict[str, Any], reading: Reading) -> Staged:
     """The program of a function that is read in some way.
 
     If it stands for calls of the function, whole numbers stay whole, and what the function writes
@@ -231,24 +228,21 @@ def traced(
     if innermost_level() is not None:  # of the arguments the types count, not the values
         types = map_leaves(lambda v: layout(v), overlay().restore((args, kwargs)))
         with outside():
-            return traced(f, types[0], types[1], way, calls)
-    recursive: dict[CodeType, set[int]] = {}
+            return traced(f, types[0], types[1], reading)
     while True:
-        reading = None if way is None else Reading(way, calls, f, recursive)
         try:
-            return _traced(f, args, kwargs, reading, calls)
+            return _traced(f, args, kwargs, reading)
         except Again as again:
             if again.reading is not reading:
                 raise
+            reading.begin()
 
 
-def _traced(
-    f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], reading: Reading | None, calls: bool
-) -> Staged:
-    name = definition_name(f)
+def _traced(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], reading: Reading) -> Staged:
+    name, calls = definition_name(f), reading.calls
     with tidied(reading), open_level(StagedLevel) as level:
         level.reading = reading
-        given = Given(level, f, args, kwargs, not calls)
+        given = level.arguments = Given(level, f, args, kwargs, not calls)
         level.shared.names(name)
         out = seen(f)(*given.args, **given.kwargs)
         given.places.settle()
@@ -283,6 +277,10 @@ class Whole(int):
     """A whole number of Python's that is an input of the program and no constant."""
 
 
+class Fixed(float):
+    """A floating number of Python's that is a constant of the program and no input."""
+
+
 class Given:
     """The arguments of a function as it is traced: containers as proxies, numbers staged.
 
@@ -303,15 +301,17 @@ class Given:
         whole = any([kind_of_number(v) == "i" for v in leaves])
         self.promote = promotes and whole and not any(numbers)
         self.nodes: list[tuple[Any, Any]] = []
+        self.leaves = leaves
+        self.read: list[tuple[Any, Any]] = []  # the nodes, with the leaves that they stand for
         names = ir.Names()
-        wanted = [names(n) for n in _names(f, args, kwargs)]
+        wanted = [names(n) for n in names_of_leaves(f, args, kwargs)]
         level.out.names = ir.Names(wanted)
         self.places = Places()
         self.args = [self._lifted(a) for a in args]
         self.kwargs = {k: self._lifted(v) for k, v in kwargs.items()}
         self._sources = [*args, *kwargs.values()]
         types = [self.type(v) for v in leaves]
-        constants = tuple([None if t else v for v, t in zip(leaves, types, strict=True)])
+        constants = tuple([None if t else _plain(v) for v, t in zip(leaves, types, strict=True)])
         self.signature = Signature(structure, tuple(types), constants)
         self.lays = tuple(
             [strides_of(v) if t else None for v, t in zip(leaves, types, strict=True)]
@@ -335,13 +335,19 @@ class Given:
             raise LeakedVariableError("trace: an argument belongs to a differentiation around it")
         t = self.type(v)
         if t is None:
-            return v
+            return _plain(v)
         var = ir.Var("", t)
         node = self.level.given(var, Seen(t, strides_of(v), weakness(v)))
         self.nodes.append((node, var))
+        self.read.append((node, v))
         if t.shape:
             self.level.overlaps.add(v, node)
         return node
+
+    def leaves_of(self, node: Traced) -> list[int]:
+        """The places of the leaves that a staged number may stand for: of one or of none."""
+        of = [v for n, v in self.read if n is node and type(v) in (float, Whole)]
+        return [i for i, v in enumerate(self.leaves) if any([v is w for w in of])]
 
     def written(self) -> tuple[list[int], list[Any]]:
         """Which leaves the function wrote, and the arrays; a changed container is refused."""
@@ -381,6 +387,10 @@ class Given:
         return formals
 
 
+def _plain(v: Shaped) -> Any:
+    return float(v) if isinstance(v, Fixed) else v
+
+
 def _is_written(node: object) -> bool:
     return isinstance(node, StagedArray) and node.w.buffer.version > 0
 
@@ -398,7 +408,7 @@ def _is_formal(v: Shaped) -> bool:
     return type(v) in (float, complex, Whole)
 
 
-def _names(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> list[str]:
+def names_of_leaves(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> list[str]:
     """Names for the leaves: the parameter of the function, and the way to the leaf."""
     try:
         parameters = list(inspect.signature(f).parameters.values())

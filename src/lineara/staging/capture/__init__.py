@@ -9,23 +9,25 @@ from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any
 
+from lineara.errors import DetachError, StagingError
+from lineara.facts.hints import Leaf
+from lineara.facts.types import type_of
 from lineara.python.structured_code import structured
-from lineara.python.user_code import Way, reading
+from lineara.python.user_code import Reading, Way
 from lineara.staging.capture import forms
 from lineara.staging.control_flow import one, tracing
 from lineara.staging.definition_of import staged_around
 from lineara.staging.staged_arrays import StagedArray
-from lineara.staging.tracing import Staged, traced
-from lineara.trees import flatten
+from lineara.staging.staged_level import StagedLevel
+from lineara.staging.tracing import Fixed, Staged, traced
+from lineara.tape.levels import threads
+from lineara.tape.node import Traced
+from lineara.trees import flatten, unflatten
 
 
 def _code(f: FunctionType) -> CodeType:
-    code, now = structured(f), reading()
-    if not isinstance(code, str):
-        return code
-    assert now is not None, "code is read for a trace"
-    now.unread[f.__code__.co_filename, f.__code__.co_firstlineno] = code
-    return f.__code__
+    code = structured(f)
+    return f.__code__ if isinstance(code, str) else code
 
 
 class _Written(Exception):
@@ -81,7 +83,45 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
     >>> trace(tripled, 1.0)(2.0)
     162.0
     """
-    return traced(f, args, kwargs, STRUCTURED)
+    leaves, structure = flatten((args, kwargs))
+    while True:
+        try:
+            given: Any = unflatten(structure, leaves)
+            return traced(f, given[0], given[1], Reading(STRUCTURED, False, f))
+        except StagingError as e:
+            if not e.leaves:
+                raise
+            for i in e.leaves:
+                leaves[i] = Fixed(leaves[i])
 
 
-__all__ = ["trace"]
+def static(value: Leaf) -> Any:
+    """The value, which is a constant of a program that is captured from the function.
+
+    Elsewhere it is the value itself.  In a function that is captured it takes an argument that is
+    a number of Python's, or what is computed from whole numbers: `jit` makes a program for each
+    value of it.  DetachError where it is differentiated, StagingError where it is no such number.
+
+    >>> @lineara.jit
+    ... def power(x, k):
+    ...     return x ** lineara.static(k)
+    >>> power(3.0, 2), power(3.0, 3), power(5.0, 2), power.captures
+    (9.0, 27.0, 25.0, 2)
+    """
+    if not isinstance(value, Traced):
+        return value
+    if not isinstance(value.level, StagedLevel):
+        raise DetachError(
+            "lineara.static was given a value that is differentiated, and a constant has no "
+            "derivative; take static of a number that is not, or outside of the derivative"
+        )
+    error = StagingError(
+        f"lineara.static was given a staged {type_of(value)}, whose value is not known while the "
+        "program is written; take it of an argument that is a number of Python's, by itself"
+    )
+    outermost: Any = threads.open[0]
+    error.leaves = tuple(outermost.arguments.leaves_of(value))
+    raise error
+
+
+__all__ = ["static", "trace"]

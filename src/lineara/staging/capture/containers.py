@@ -139,6 +139,20 @@ class Snapshot:
                 return True
         return any([not _is_unwatched(x, was) for x, was in self._things()])
 
+    def what_changed(self) -> str:
+        """In words, the first thing that is not as it was."""
+        for f, code, names, reached in self.functions:
+            if f.__code__ is not code:
+                return f"the code of {f.__name__}"
+            other = [n for n in self.names if not _one(n.was, n.now())]
+            now = _captured(f, names)
+            if other:
+                return _named(other[0])
+            if len(now) != len(reached) or not all(map(_one, now, reached)):
+                return f"what {f.__name__} reaches"
+        things = [x for x, was in self._things() if not _is_unwatched(x, was)]
+        return _named(things[0]) if things else "nothing that is still to be seen"
+
     def advances(self) -> list[Any]:
         """What gives something else each time, and cannot be put back."""
         return [x for x, was in self.kept.values() if _cannot_be_put_back(was)]
@@ -263,14 +277,17 @@ def refuse_changes(
     """Refuse what a block changed, at the line that has changed it where that is known."""
     refuse_what_went_on(changed, what, why, line)
     if changed:
-        x, _ = changed[0]
-        thing = f"the variable {x.name!r}" if isinstance(x, Name) else f"a {type(x).__name__}"
-        thing = f"the class {x.__name__}" if isinstance(x, type) else thing
         raise StagingError(
-            f"{thing} was changed in a {what} that {why}: a program cannot change it "
-            "when it runs; bind a new value to a variable instead, or write into an array",
+            f"{_named(changed[0][0])} was changed in a {what} that {why}: a program cannot change "
+            "it when it runs; bind a new value to a variable instead, or write into an array",
             line=line,
         )
+
+
+def _named(x: Leaf) -> str:
+    if isinstance(x, Name):
+        return f"the variable {x.name!r}"
+    return f"the class {x.__name__}" if isinstance(x, type) else f"a {type(x).__name__}"
 
 
 def refuse_what_went_on(

@@ -44,6 +44,7 @@ from lineara.staging.control_flow import tracing
 from lineara.tape.levels import threads
 
 WRITTEN_OUT = 3  # rounds; a loop of so few is written out
+FORM, BRANCH = "form", "branch"  # what statements became that are forms of the program
 ATTEMPTS = 2  # how often a loop is tried as a form before its rounds are written out
 
 Block: TypeAlias = Callable[[], Any] | None  # of statements, where there are any
@@ -59,7 +60,9 @@ def _as_form(body: Any, write: Callable[[], Way], must: object = False) -> tuple
         return False, None
     refused, mark, bindings = [*threads.refused], level.mark(), len(level.out.bindings)
     try:
-        return True, write()
+        way = write()
+        note(body, FORM)
+        return True, way
     except Exception as e:  # whatever comes of it: the rounds in Python tell what it is
         if isinstance(e, StagingError) and e.final:
             raise
@@ -68,6 +71,13 @@ def _as_form(body: Any, write: Callable[[], Way], must: object = False) -> tuple
         level.back_to(mark)
         del level.out.bindings[bindings:]
         return False, None
+
+
+def note(block: Any, what: object) -> None:
+    """Remember what a statement became, of which this is a block: a form in one call is one."""
+    now = reading()
+    if now is not None and now.statements.get(block.__code__) is not FORM:
+        now.statements[block.__code__] = what
 
 
 def _refusals(body: Any) -> list[Exception]:
@@ -98,6 +108,7 @@ def if_(
     then, orelse = then or _nothing, orelse or _nothing
     if not is_staged(t):
         return follow((then if t else orelse)(), rest, variables)
+    note(then if then is not _nothing else orelse, BRANCH)
     return follow(branch(t, then, orelse, variables), rest, variables)
 
 
@@ -116,6 +127,7 @@ def while_(
     """`while test(): body() else: orelse()`, and what follows where the function may be left."""
     variables = Variables(names, test, body, orelse, rest, changed=changed)
     body = body or _nothing
+    note(body, None)
     way = _rounds_while(test, body, variables)
     return _after(way, orelse, rest, variables)
 
@@ -156,6 +168,7 @@ def for_(
     """`for target in iterable: body else: orelse`, and what follows."""
     variables = Variables(names, body, orelse, rest, changed=changed)
     items = items_of(iterable)
+    note(body, type(iterable) if items is None else items.rounds)
     if items is None:
         way = _rounds(iter(iterable), body, variables)
     elif is_staged(items.rounds):

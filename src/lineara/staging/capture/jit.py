@@ -6,7 +6,8 @@ attributes with what these hold.  Where any of it is not what it was the functio
 """
 
 import functools
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from lineara.errors import (
 from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.facts.types import show_type, type_of
-from lineara.python.user_code import reading, seen
+from lineara.python.user_code import Reading, reading, seen
 from lineara.staging.capture import STRUCTURED
 from lineara.staging.capture.containers import (
     GENERATORS,
@@ -35,11 +36,19 @@ from lineara.staging.capture.containers import (
 from lineara.staging.capture.side_effects import line_of_change
 from lineara.staging.control_flow import plain_key
 from lineara.staging.staged_level import weakness
-from lineara.staging.tracing import VARIABLE, Staged, Whole, traced
+from lineara.staging.tracing import VARIABLE, Fixed, Staged, Whole, names_of_leaves, traced
+from lineara.tape.levels import innermost_level
 from lineara.tape.node import Array, Traced
 from lineara.tape.shared_memory import shares, written_in_one_place
 from lineara.tape.strides import narrow, strides_of
-from lineara.trees import flatten, unflatten
+from lineara.trees import Structure, flatten, unflatten
+
+WAYS_OUT = (
+    "jit(f, fallback=True) runs a function that cannot be captured as it is; lineara.static(n) "
+    "makes a number that Python needs a constant, with a program for each value"
+)
+_REFUSALS = (StagingError, StructureError, ShapeError, NoRuleError)
+TRIED = 8  # whole numbers of which each is tried as an input where one has to be a constant
 
 
 class Captured(NamedTuple):
@@ -49,87 +58,169 @@ class Captured(NamedTuple):
     reached: Snapshot  # what the function reaches, as it was
 
 
+class Call(NamedTuple):
+    """The arguments of a call, taken apart."""
+
+    args: tuple
+    kwargs: dict[str, Any]
+    leaves: list[Any]
+    structure: Structure
+
+    @classmethod
+    def of(cls, args: tuple, kwargs: dict[str, Any]) -> "Call":
+        """The arguments, with their leaves."""
+        return cls(args, kwargs, *flatten((args, kwargs)))
+
+
 class Jitted(Remembers):
     """A function that runs as a program.
 
-    programs   by the form of the arguments, the programs that were made
-    captures   how often the function was captured
+    programs    by the form of the arguments, the programs that were made
+    constants   by the containers of the arguments, the numbers among them that are constants, and
+                the line that needs their values
+    history     why the function was captured each time
     """
 
-    def __init__(self, f: Callable[..., Any]) -> None:
+    def __init__(self, f: Callable[..., Any], exact: bool = False, fallback: bool = False) -> None:
         functools.update_wrapper(self, f)
-        self.f = f
+        self.f, self.exact, self.fallback = f, exact, fallback
+        self.name = getattr(f, "__name__", type(f).__name__)
         self.programs: dict[Any, Captured] = {}
-        self.constants: dict[Any, set[int]] = {}  # by structure, whole numbers that Python needs
-        self.captures = 0
+        self.constants: dict[Structure, dict[int, str]] = {}
+        self.history: list[str] = []
+        self.refused = set[Any]()  # the forms that cannot be captured: f runs as it is
+
+    @property
+    def captures(self) -> int:
+        """How often the function was captured."""
+        return len(self.history)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The value."""
+        if self.exact:
+            return self._as_it_is(*args, **kwargs)
         if reading() is not None:
             return seen(self.f)(*args, **kwargs)
-        handled = [str(v) for v in np.geterr().values() if v not in ("ignore", "warn")]
-        if handled:
-            raise StagingError(
-                f"jit: under np.errstate({handled[0]!r}) {self.f.__name__} would stop where "
-                "NumPy meets an error, and a program goes on; call the function itself there, or "
-                "test what it gives with np.isfinite"
-            )
-        leaves, structure = flatten((args, kwargs))
-        staged, reached = self._program(leaves, structure, args, kwargs)
-        if any([isinstance(v, Traced) for v in leaves]):
+        call = Call.of(args, kwargs)
+        try:
+            self._refuse_errors()
+            key = self._key(call)
+            if key in self.refused:
+                return self._as_it_is(*args, **kwargs)
+            staged, reached = self._program(call, key)
+        except Exception as e:
+            if not self.fallback or (isinstance(e, StagingError) and e.final):
+                raise
+            return self._fall_back(call, e)
+        if any([isinstance(v, Traced) for v in call.leaves]):
             return _as_operation(staged, args, kwargs)
         for i in staged.writes:
-            if any([shares(leaves[i], x) for x, _ in reached.kept.values() if _is_array(x)]):
-                raise written_in_one_place(leaves[i])
+            if any([shares(call.leaves[i], x) for x, _ in reached.kept.values() if _is_array(x)]):
+                raise written_in_one_place(call.leaves[i])
         return staged(*args, **kwargs)
 
     def program(self, *args: Any, **kwargs: Any) -> Staged:
         """The program for arguments of this form."""
-        return self._program(*flatten((args, kwargs)), args, kwargs).staged
+        call = Call.of(args, kwargs)
+        return self._program(call, self._key(call)).staged
 
-    def _program(
-        self, leaves: list[Any], structure: Any, args: tuple, kwargs: dict[str, Any]
-    ) -> Captured:
-        constants = self.constants.setdefault(structure, set())
-        places = enumerate(leaves)
-        forms = [_form(v, _is_whole(v) and i not in constants) for i, v in places]
-        key = structure, tuple(forms), tuple(np.geterr().values())
+    def _as_it_is(self, *args: Any, **kwargs: Any) -> Any:
+        f = self.f if innermost_level() is None else seen(self.f)
+        return f(*args, **kwargs)
+
+    def _fall_back(self, call: Call, error: Exception) -> Any:
+        """What the function itself gives, after a warning that says why, the first time."""
+        value = self._as_it_is(*call.args, **call.kwargs)
+        if not self.refused:
+            why = str(error) if isinstance(error, LinearaError) else repr(error)
+            said = f"jit: {self.name} runs as it is, since it cannot be captured: {why}"
+            warnings.warn(said, UserWarning, stacklevel=3)
+        self.refused.add(self._key(call))
+        return value
+
+    def _refuse_errors(self) -> None:
+        handled = [str(v) for v in np.geterr().values() if v not in ("ignore", "warn")]
+        if handled:
+            raise StagingError(
+                f"jit: under np.errstate({handled[0]!r}) {self.name} would stop where "
+                "NumPy meets an error, and a program goes on; call the function itself there, or "
+                "test what it gives with np.isfinite"
+            )
+
+    def _key(self, call: Call) -> Any:
+        """What a program depends on: the form of the arguments, and how NumPy handles errors."""
+        constants = self.constants.setdefault(call.structure, {})
+        forms = [_form(v, i in constants) for i, v in enumerate(call.leaves)]
+        return call.structure, tuple(forms), tuple(np.geterr().values())
+
+    def _program(self, call: Call, key: Any) -> Captured:
         known = self.programs.get(key)
-        if known is None or known.reached.is_stale():
-            others = [v for v in leaves if not isinstance(v, Traced) and not _is_numeric(v)]
-            reached, drawn = Snapshot(self.f, *others), Snapshot(*GENERATORS)
-            if len(reached.seen) >= LIMIT:
-                raise StagingError(
-                    f"jit: {self.f.__name__} reaches more than {LIMIT} objects, and whether they "
-                    "have changed is looked at in each call; pass what it needs as arguments"
-                )
-            whole = [i for i, v in enumerate(leaves) if _is_whole(v) and i not in constants]
-            given = [Whole(v) if i in whole else v for i, v in enumerate(leaves)]
+        if known is not None and not known.reached.is_stale():
+            return known
+        why = self._why(call, key) if known is None else f"{known.reached.what_changed()} changed"
+        try:
+            known = self.captured(call)
+        except LinearaError as e:
+            e.add_note(WAYS_OUT)
+            raise
+        self.history.append(why)
+        self.programs[self._key(call)] = known  # numbers may have become constants
+        return known
 
-            def captured() -> Staged:
-                args_given, kwargs_given = unflatten(structure, given)
-                return traced(self.f, args_given, kwargs_given, STRUCTURED, True)
+    def captured(self, call: Call, now: Reading | None = None) -> Captured:
+        """The function captured anew; numbers that Python needs become constants."""
+        constants = self.constants.setdefault(call.structure, {})
+        others = [v for v in call.leaves if not isinstance(v, Traced) and not _is_numeric(v)]
+        reached, drawn = Snapshot(self.f, *others), Snapshot(*GENERATORS)
+        if len(reached.seen) >= LIMIT:
+            raise StagingError(
+                f"jit: {self.name} reaches more than {LIMIT} objects, and whether they "
+                "have changed is looked at in each call; pass what it needs as arguments"
+            )
 
-            error: LinearaError | None = None
-            staged: Any = None
+        def run(fixed: Collection[int]) -> Staged:
+            leaves = [_given(v, i in fixed) for i, v in enumerate(call.leaves)]
+            given: Any = unflatten(call.structure, leaves)
+            return traced(self.f, given[0], given[1], now or Reading(STRUCTURED, True, self.f))
+
+        def attempt(fixed: Collection[int]) -> tuple[Staged, list[Any]]:
             try:
-                staged = captured()
-            except (StagingError, StructureError, ShapeError, NoRuleError) as e:
-                error = e
+                staged = run(fixed)
             finally:
                 changed = reached.undo() + drawn.undo()
-            if changed and error is None:
-                line = line_of_change(captured, (reached, drawn))
-                refuse_changes(changed, "function", "is captured once", line)
-            if error is not None:
-                if not whole or (isinstance(error, StagingError) and error.final):
-                    raise error
                 refuse_what_went_on(changed, "function", "is captured once")
-                constants |= {*whole}  # Python needs them
-                return self._program(leaves, structure, args, kwargs)
-            known = self.programs[key] = Captured(staged, reached)
-            self.captures += 1
-        return known
+            return staged, changed
+
+        while True:
+            try:
+                staged, changed = attempt(constants)
+            except _REFUSALS as e:
+                final = isinstance(e, StagingError) and e.final
+                asked = e.leaves if isinstance(e, StagingError) else ()
+                whole = [i for i, v in enumerate(call.leaves) if _is_whole(v)]
+                open_ = [i for i in whole if i not in constants]
+                needed = {*asked} - {*constants} or _needed(attempt, constants, open_)
+                if final or not needed:
+                    raise
+                constants |= dict.fromkeys(needed, e.line)
+                continue
+            if changed:
+                line = line_of_change(functools.partial(run, constants), (reached, drawn))
+                refuse_changes(changed, "function", "is captured once", line)
+            return Captured(staged, reached)
+
+    def _why(self, call: Call, key: Any) -> str:
+        """How a call differs from the one before that was captured."""
+        if not self.programs:
+            return "it was called for the first time"
+        before = [*self.programs][-1]
+        if before[0] != key[0]:
+            return "the arguments are other containers"
+        names = names_of_leaves(self.f, call.args, call.kwargs)
+        for name, was, is_, v in zip(names, before[1], key[1], call.leaves, strict=True):
+            if was != is_:
+                return f"{name} is {show_form(v, is_)}"
+        return "np.errstate differs"
 
     def __get__(self, owner: object, cls: type | None = None) -> Any:
         """The method of an object."""
@@ -139,15 +230,48 @@ class Jitted(Remembers):
         return f"<lineara.jit of {self.f!r}>"
 
 
-def _form(v: Leaf, is_input: bool) -> Any:
+def _needed(
+    attempt: Callable[[Collection[int]], object], constants: Collection[int], open_: Sequence[int]
+) -> set[int]:
+    """Which of some numbers have to be constants where not all of them can be inputs."""
+    needed = {*open_}
+    if len(open_) in range(2, TRIED + 1):
+        for i in open_:
+            try:
+                attempt({*constants} | (needed - {i}))
+                needed.remove(i)
+            except _REFUSALS:
+                continue
+    return needed
+
+
+def _given(v: Leaf, fixed: bool) -> Any:
+    """A leaf as it is captured: a number that is a constant, or a whole one that is an input."""
+    if fixed:
+        return Fixed(v) if isinstance(v, float) else v
+    return Whole(v) if _is_whole(v) else v  # type: ignore[call-overload]
+
+
+def _form(v: Leaf, fixed: bool) -> Any:
     """What a program depends on of an argument: the type of an input, and else the value."""
-    if is_input:
+    if fixed and isinstance(v, float):
+        return float, v.hex()
+    if _is_whole(v) and not fixed:
         return int
     if isinstance(v, Traced) or _is_numeric(v):
         t = type_of(v)
         if t.shape or t.dtype.kind in "fc":
             return t, weakness(v), narrow(t.shape, strides_of(v))
     return plain_key(v)
+
+
+def show_form(v: Leaf, form: Any) -> str:
+    """A form of an argument in words."""
+    if form is int:
+        return "a whole number"
+    if isinstance(v, Traced | np.ndarray | np.generic) or form[0] not in (float, type(v)):
+        return show_type(v)
+    return repr(v)
 
 
 def _is_array(v: Leaf) -> bool:
@@ -182,13 +306,17 @@ def _as_operation(staged: Staged, args: tuple, kwargs: dict[str, Any]) -> Any:
     return unflatten(staged.results.structure, parts)
 
 
-def jit(f: Callable[..., Any]) -> Jitted:
+def jit(f: Callable[..., Any] | None = None, *, exact: bool = False, fallback: bool = False) -> Any:
     """f, captured as a program when it is first called with arguments of some form.
 
     Branches and loops that depend on the arguments are those of the program.  Numbers and arrays
     are inputs of it; whole numbers of Python's are constants where Python needs them, as the length
     of a list, and so is all else.  For another constant the function is captured again.
     TypeMismatchError where f is no function, StagingError where it cannot be captured.
+
+    exact      values are f's to the last bit.  No engine promises that of programs today, so f
+               itself is run
+    fallback   an f that cannot be captured is run as it is, and a UserWarning says why, once
 
     >>> @jit
     ... def root(a):
@@ -201,9 +329,11 @@ def jit(f: Callable[..., Any]) -> Jitted:
     >>> root(9.0), root.captures
     (3.0, 1)
     """
+    if f is None:
+        return functools.partial(jit, exact=exact, fallback=fallback)
     if not callable(f):
         raise TypeMismatchError(f"jit: takes a function, but was given {show_type(f)}")
-    return Jitted(f)
+    return Jitted(f, exact, fallback)
 
 
 __all__ = ["Jitted", "jit"]

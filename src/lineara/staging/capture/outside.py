@@ -55,10 +55,14 @@ _DRAW = (random.Random, np.random.RandomState, np.random.BitGenerator, np.random
 
 def asked(f: Callable[..., Any]) -> Callable[..., Any]:
     """What is called, where it may be; an error where it would run once for all calls."""
-    if type(f) is FunctionType and type(f.__globals__) is Namespace:
-        return f
     now = reading()
-    if now is None or not now.calls:
+    if now is None:
+        return f
+    g = f.__func__ if isinstance(f, MethodType) else f
+    if type(g) is FunctionType and type(g.__globals__) is Namespace:
+        now.called.add(g.__code__)
+        return f
+    if not now.calls:
         return f
     inner: Any = f
     while type(inner) is functools.partial:
