@@ -42,6 +42,7 @@ class Box:
 
     __slots__ = ()
     depth: Any = 0
+    has_type = False  # whether it has its type as an attribute
     v: Any  # the value inside, of every box but a symbol
     __array_ufunc__: Any = None  # so that ndarray * box asks the box
 

@@ -33,7 +33,7 @@ from lineara.facts.registry import (
     stands_for,
 )
 from lineara.facts.symbol import Sym, exact_source, source
-from lineara.facts.types import ArrayType, is_complex, type_of
+from lineara.facts.types import ArrayType, broadcast, is_complex, sample, type_of
 
 # What the families of primitives and the engines use beside the kinds.
 __all__ = ["Box", "Joint", "Outer", "Piece", "Sym", "follows", "implements", "innermost", "op"]
@@ -144,9 +144,7 @@ def _dtype(array: Callable[..., Any], *met: Any) -> np.dtype:
 
 def _sample(arg: object) -> Any:
     """A value of the type: zeros without memory."""
-    return (
-        np.broadcast_to(np.zeros((), arg.dtype), arg.shape) if isinstance(arg, ArrayType) else arg
-    )
+    return sample(arg) if isinstance(arg, ArrayType) else arg
 
 
 def batch_size(args: tuple, batched: tuple[bool, ...]) -> int:
@@ -289,9 +287,9 @@ class Elementwise(Primitive):
 
     def result(self, *args: Any, **params: Any) -> ArrayType:
         """Shapes broadcast; the dtype is what NumPy makes of none of each."""
-        types = [type_of(a) for a in args]
+        types = [*map(type_of, args)]
         try:
-            shape = np.broadcast_shapes(*(t.shape for t in types))
+            shape = broadcast([t.shape for t in types])
         except ValueError:
             raise ShapeError(
                 f"{self.name}: cannot broadcast {' with '.join(map(repr, types))}; "

@@ -6,6 +6,7 @@ A linear argument of a rule arrives as its type: there is no value to read.
 import enum
 import math
 import numbers
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -69,6 +70,8 @@ def type_of(value: Any) -> ArrayType:
     known = getattr(kind, "of_type", None)  # traced numbers
     if known is not None:
         return known
+    if getattr(kind, "has_type", False):  # variables of programs
+        return value.type
     if kind is np.ndarray:
         dtype = value.dtype
         return ArrayType(value.shape, dtype if dtype.isnative else dtype.newbyteorder("="))
@@ -76,6 +79,26 @@ def type_of(value: Any) -> ArrayType:
         return ArrayType(tuple(value.shape), np.dtype(value.dtype))
     array = np.asarray(value)
     return ArrayType(array.shape, array.dtype)
+
+
+def broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """The shape of arrays of these shapes that broadcast; a ValueError where they do not.
+
+    >>> broadcast([(3, 1), (), (3, 1)]), broadcast([(3, 1), (4,)])
+    ((3, 1), (3, 4))
+    """
+    several = {*shapes} - {()}
+    return np.broadcast_shapes(*shapes) if len(several) > 1 else next(iter(several), ())
+
+
+def sample(t: ArrayType) -> np.ndarray:
+    """An array of zeros of a type, without memory of its own."""
+    if t.dtype.kind in "biufc" and t.dtype.itemsize <= len(_NOTHING):
+        return np.ndarray(t.shape, t.dtype, _NOTHING, strides=(0,) * len(t.shape))
+    return np.broadcast_to(np.zeros((), t.dtype), t.shape)
+
+
+_NOTHING = bytes(64)
 
 
 def show_type(value: Leaf) -> str:

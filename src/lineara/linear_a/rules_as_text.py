@@ -21,7 +21,7 @@ from lineara.facts.primitive import (
     op,
     registry,
 )
-from lineara.facts.types import ArrayType, Type, carries_tangents, show, type_of
+from lineara.facts.types import ArrayType, Type, broadcast, carries_tangents, show, type_of
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.dimensions import Samples, dims_in, result_type, samples, sizes_in
 from lineara.linear_a.show import show_binding
@@ -70,7 +70,7 @@ class Emitter:
 
     def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """Write one application of a primitive down; the box of its result."""
-        linear = tuple([i for i, a in enumerate(args) if isinstance(a, Boxed) and a.var.linear])
+        linear = tuple([i for i, a in enumerate(args) if type(a) is Boxed and a.var.linear])
         params = _unboxed(params)
         if not linear:
             return self.nonlinear(primitive, args, params)
@@ -111,20 +111,27 @@ class Emitter:
             args = (args[0], *map(np.int64, args[1:]))
         return self.apply(primitive, args, params, self.like)
 
-    def level(self, args: Sequence[Any]) -> Iterable[Any]:
+    def level(self, args: Sequence[Any]) -> list[Any]:
         """The operands with one shape: arrays are broadcast to it, numbers stay."""
-        shapes = [a.shape if isinstance(a, Boxed) else type_of(a).shape for a in args]
-        shape = np.broadcast_shapes(*shapes)
-        for a, s in zip(args, shapes, strict=True):
-            yield op("broadcast_to")(a, shape=shape) if s and s != shape else a
+        shapes = [type_of(a).shape for a in args]
+        shape = broadcast(shapes)
+        return [
+            op("broadcast_to")(a, shape=shape) if s and s != shape else a
+            for a, s in zip(args, shapes, strict=True)
+        ]
 
     def apply(self, primitive: Any, args: tuple, params: dict[str, Any], like: str) -> Any:
         """The primitive on variables; a plain argument becomes a literal."""
-        types = [type_of(a) if isinstance(a, Boxed) else a for a in args]
-        y = primitive.result(*types, **ir.sampled(params, self.samples.at))
-        stated = [self.literal_type(primitive, i, a, y) for i, a in enumerate(args)]
-        operands = tuple(map(self.unbox, args, stated))
-        linear = any(v.linear for v in operands)
+        types = [a.type if isinstance(a, Boxed) else a for a in args]
+        y = primitive.result(*types, **(ir.sampled(params, self.samples.at) if params else params))
+        operands = tuple(
+            [
+                a.var if isinstance(a, Boxed)
+                else self.unbox(a, self.literal_type(primitive, i, a, y))
+                for i, a in enumerate(args)
+            ]
+        )  # fmt: skip
+        linear = any([v.linear for v in operands])
         made = ir.Prim(operands, primitive, self.samples.params(params))
         return Boxed(self, self.bind(like, type_of(y), made, linear))
 
@@ -180,12 +187,14 @@ class Emitter:
 class Boxed(Box):
     """A variable as the rules of primitives see it: an array of some type."""
 
-    __slots__ = ("emitter", "var")
+    __slots__ = ("emitter", "type", "var")
     depth = math.inf
+    has_type = True
 
     def __init__(self, emitter: Emitter, var: ir.Var) -> None:
         self.emitter = emitter
         self.var = var
+        self.type: Any = emitter.samples.type(var.type)
 
     def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """Write it down."""
@@ -194,12 +203,12 @@ class Boxed(Box):
     @property
     def shape(self) -> tuple[int, ...]:
         """Lengths of the axes."""
-        return self.emitter.samples.type(self.var.type).shape
+        return self.type.shape
 
     @property
     def dtype(self) -> np.dtype:
         """The dtype."""
-        return self.var.type.dtype  # type: ignore[union-attr]
+        return self.type.dtype
 
     @property
     def ndim(self) -> int:
@@ -249,7 +258,7 @@ def _unboxed(params: object) -> Any:
     if isinstance(params, Boxed):
         return params.var
     if isinstance(params, dict):
-        return {k: _unboxed(v) for k, v in params.items()}
+        return {k: _unboxed(v) for k, v in params.items()} if params else params
     if isinstance(params, slice):
         return slice(*map(_unboxed, (params.start, params.stop, params.step)))
     return tuple(map(_unboxed, params)) if type(params) is tuple else params
@@ -363,7 +372,7 @@ def tidy(
     """The bindings that results depend on, and those with effects; for a rule, what it used."""
     needed, kept = set(results), []
     for b in reversed(bindings):
-        if any(v in needed for v in b.vars) or stays(b):
+        if not needed.isdisjoint(b.vars) or stays(b):
             kept.append(b)
             needed.update(b.rhs.operands() if isinstance(b, ir.Let) else (b.arg,))  # type: ignore
     return kept[::-1]

@@ -20,7 +20,7 @@ from lineara.facts.primitive import (
     primitive,
     reals,
 )
-from lineara.facts.types import ArrayType, type_of
+from lineara.facts.types import ArrayType, sample, type_of
 from lineara.ops.shape import normal_axis
 
 
@@ -132,8 +132,7 @@ class index(Structural):
         return at_positions(self, x, {"at": at})
 
     def result(self, x, *, at):
-        t = type_of(x)
-        return type_of(read(np.broadcast_to(np.zeros((), t.dtype), t.shape), at))
+        return type_of(read(sample(type_of(x)), at))
 
     def evaluate(self, xp, /, x, *, at):
         if xp is not np:

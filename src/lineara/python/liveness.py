@@ -19,6 +19,27 @@ SCOPES = (*FUNCTIONS, ast.ClassDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
+def children(n: ast.AST) -> list[ast.AST]:
+    """The nodes of which a node consists."""
+    parts: list[Any] = []
+    for field in n._fields:
+        value = getattr(n, field, None)
+        if type(value) is list:
+            parts += [v for v in value if isinstance(v, ast.AST)]
+        elif isinstance(value, ast.AST):
+            parts.append(value)
+    return parts
+
+
+def every(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """All nodes within these, and these."""
+    todo = [*nodes]
+    while todo:
+        n = todo.pop()
+        yield n
+        todo += children(n)
+
+
 def own(node: ast.AST | Iterable[ast.AST]) -> Iterator[ast.AST]:
     """The nodes that are evaluated by the function itself, not in a function nested in it."""
     todo = [node] if isinstance(node, ast.AST) else [*node]
@@ -28,7 +49,7 @@ def own(node: ast.AST | Iterable[ast.AST]) -> Iterator[ast.AST]:
         if isinstance(n, SCOPES):
             todo += around(n)
         else:
-            todo += ast.iter_child_nodes(n)
+            todo += children(n)
 
 
 def around(n: ast.AST) -> list[ast.AST]:
@@ -48,10 +69,21 @@ def parameters(a: ast.arguments) -> list[str]:
 
 def bound(statements: Iterable[ast.AST] | ast.AST) -> Names:
     """The names that these may bind in the function that they stand in."""
+    nodes = [statements] if isinstance(statements, ast.AST) else statements
+    return NONE.union(*map(_bound, nodes))
+
+
+def _bound(root: ast.AST) -> Names:
+    """The names that one may bind; a statement, of which blocks around ask it again, keeps them."""
+    if "binds" in vars(root):
+        return root.binds  # type: ignore[attr-defined]
     names: set[Any] = {None}
-    nodes = [statements] if isinstance(statements, ast.AST) else [*statements]
+    nodes = [root]
     while nodes:
         n = nodes.pop()
+        if isinstance(n, ast.stmt) and n is not root:
+            names |= _bound(n)
+            continue
         if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
             names.add(n.id)
         elif isinstance(n, _DEFINES | _TAKES):
@@ -63,14 +95,17 @@ def bound(statements: Iterable[ast.AST] | ast.AST) -> Names:
         if isinstance(n, SCOPES):
             nodes += [] if isinstance(n, ast.ClassDef) else around(n)
         elif isinstance(n, COMPREHENSIONS):  # its targets are its own, but for walruses
-            targets = [m for g in n.generators for m in ast.walk(g.target)]
-            names |= bound([*ast.iter_child_nodes(n)])
+            targets = every([g.target for g in n.generators])
+            names |= bound(children(n))
             names -= {m.id for m in targets if isinstance(m, ast.Name)}
         elif isinstance(n, ast.comprehension):
             nodes += [n.target, n.iter, *n.ifs]
         else:
-            nodes += ast.iter_child_nodes(n)
-    return frozenset(names - {None})
+            nodes += children(n)
+    binds = frozenset(names - {None})
+    if isinstance(root, ast.stmt):
+        root.binds = binds  # type: ignore[attr-defined]
+    return binds
 
 
 _DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -92,8 +127,8 @@ def written(nodes: Iterable[ast.AST]) -> Names:
 def read(nodes: Iterable[ast.AST] | ast.AST) -> Names:
     """The names that these read, in nested functions as well."""
     nodes = [nodes] if isinstance(nodes, ast.AST) else nodes
-    mentioned = [m for n in nodes for m in ast.walk(n) if isinstance(m, ast.Name)]
-    return frozenset([m.id for m in mentioned if isinstance(m.ctx, ast.Load)])
+    mentioned = [n for n in every(nodes) if isinstance(n, ast.Name)]
+    return frozenset([n.id for n in mentioned if isinstance(n.ctx, ast.Load)])
 
 
 def declared(nodes: Iterable[ast.AST], kind: type) -> Names:
@@ -109,8 +144,7 @@ def shared_with_nested(body: Sequence[ast.AST]) -> tuple[Names, Names]:
         if isinstance(n, (*FUNCTIONS, ast.GeneratorExp, ast.ClassDef)):
             inner = [n.body] if isinstance(n, ast.Lambda) else getattr(n, "body", [n])
             reads |= read(inner)
-            for m in inner:
-                binds |= {k for d in ast.walk(m) if isinstance(d, ast.Nonlocal) for k in d.names}
+            binds |= {k for d in every(inner) if isinstance(d, ast.Nonlocal) for k in d.names}
     return frozenset(reads | binds), frozenset(binds)
 
 

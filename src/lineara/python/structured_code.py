@@ -47,6 +47,7 @@ from lineara.python.liveness import (
     Liveness,
     Names,
     bound,
+    children,
     declared,
     own,
     parameters,
@@ -261,9 +262,13 @@ def _tuple(names: Sequence[str]) -> ast.expr:
 
 def _at(made: Any, node: ast.AST) -> Any:
     """Syntax that stands where `node` stood, as far as it has no place yet."""
-    for n in ast.walk(made):
-        if "lineno" in n._attributes and not hasattr(n, "lineno"):
-            ast.copy_location(n, node)
+    todo = [made]
+    while todo:
+        n = todo.pop()
+        if not hasattr(n, "lineno"):  # what has a place is made of what has one
+            if "lineno" in n._attributes:
+                ast.copy_location(n, node)
+            todo += children(n)
     return made
 
 
@@ -358,11 +363,11 @@ class _Function:
     ) -> list[ast.stmt]:
         """A branch or a loop, with what follows it where it may be left."""
         n, made = self._next(), []
+        names = self.written_inside | bound(s) | bound(rest or [])
         if isinstance(s, ast.If) and rest and _always(s.body):
             s.orelse, rest = [*s.orelse, *rest], []
         elif isinstance(s, ast.If) and rest and _always(s.orelse):
             s.body, rest = [*s.body, *rest], []
-        names = self.written_inside | bound(s) | bound(rest or [])
         exits = self.live.after[s] | self.live.head.get(s, NONE)
         after = exits if rest is None else exits | live | self.exits
 
@@ -546,7 +551,7 @@ def _leaves(s: ast.stmt) -> bool:
     if isinstance(s, _EXITS):
         return True
     loop = isinstance(s, ast.For | ast.While)
-    inner = [n for n in ast.iter_child_nodes(s) if isinstance(n, ast.stmt)]
+    inner = [n for n in children(s) if isinstance(n, ast.stmt)]
     handlers = (*getattr(s, "handlers", ()), *getattr(s, "cases", ()))
     inner += [n for h in handlers for n in h.body]
     if not loop:
@@ -568,7 +573,7 @@ def _returns(s: ast.AST) -> bool:
     """Whether a return, or an exit of a loop further out, is within."""
     if isinstance(s, SCOPES):
         return False
-    return isinstance(s, ast.Return) or any(map(_returns, ast.iter_child_nodes(s)))
+    return isinstance(s, ast.Return) or any(map(_returns, children(s)))
 
 
 def _nested(nodes: Sequence[ast.AST]) -> None:
@@ -579,7 +584,7 @@ def _nested(nodes: Sequence[ast.AST]) -> None:
         elif isinstance(n, FUNCTIONS):
             continue
         else:
-            _nested([*ast.iter_child_nodes(n)])
+            _nested([*children(n)])
 
 
 __all__ = ["structured", "why_unread"]

@@ -332,15 +332,19 @@ class StagedLevel(Level):
         o.v, o.a, o.b, o.g, o.s, o.w = v, None, None, None, v.shape, lay
         return o
 
-    def entered(self, a: Value) -> Any:
+    def entered(self, a: Any) -> Any:
         """An operand: a box, or what is constant."""
-        a = a.now() if isinstance(a, Traced) else a
-        if not isinstance(a, Traced):
-            return self.constant(a) if isinstance(a, np.ndarray) else a
-        if self.mine(a):
+        kind = type(a)
+        if issubclass(kind, Traced):
+            a = a.now()
+            kind = type(a)
+        if not issubclass(kind, Traced):
+            return self.constant(a) if issubclass(kind, np.ndarray) else a
+        if a.level is self:
             if a.v.emitter is not self.out:
                 raise outlived()
             return a.v
+        self.mine(a)
         if a.level.depth > self.depth:
             raise written_outside()
         if isinstance(a.level, StagedLevel) or self.adopts:
@@ -405,7 +409,7 @@ class StagedLevel(Level):
             return self.innermost().apply(primitive, args, params)
         if self.kinks is not None:
             return self.kinks.apply(self, primitive, args, params)
-        if args and isinstance(args[0], StagedArray) and args[0].level is self:
+        if args and issubclass(type(args[0]), StagedArray) and args[0].level is self:
             moved = args[0].moved(primitive.name, params)
             if moved is not None:
                 return moved
@@ -426,7 +430,7 @@ class StagedLevel(Level):
             weak = True
         args = _in_precision(primitive, args)
         for a in args:
-            if isinstance(a, np.ndarray):
+            if issubclass(type(a), np.ndarray):
                 refuse_own_rules(primitive.name, a)
         if np.geterr() != self.shared.errors:
             self.refuse_errors(primitive, args)
@@ -437,7 +441,7 @@ class StagedLevel(Level):
             )
         entered = tuple([self.entered(a) for a in args])
         given, params = params, {k: self.parameter(v) for k, v in params.items()}
-        boxed = any([isinstance(a, Boxed) for a in entered]) or any(boxes(params))
+        boxed = Boxed in map(type, entered) or any(boxes(params))
         if not boxed:
             y = primitive(*entered, **params)
             return self.own(y) if type_of(y).shape else y
@@ -843,7 +847,12 @@ def _in_precision(primitive: Primitive, args: tuple) -> tuple:
     meets = isinstance(primitive, Elementwise) or primitive.name in ROUNDED
     if len(args) < 2 or not meets or primitive.name == "ldexp":
         return args
-    kinds = [a.weak if isinstance(a, Scalar) and _kind(a) in "ifc" else False for a in args]
+    kinds = [a.weak if issubclass(type(a), Scalar) else False for a in args]
+    if True not in kinds and None not in kinds:
+        return args
+    kinds = [
+        w if w is False or _kind(a) in "ifc" else False for a, w in zip(args, kinds, strict=True)
+    ]
     if True not in kinds and None not in kinds:
         return args
     rest = [a for a, w in zip(args, kinds, strict=True) if w is False]

@@ -565,8 +565,8 @@ def _of_numbers(p: Any, q: Any, name: str) -> Any:
     return level.of_numbers(name, getattr(operator, stem), (p, q))
 
 
-def _is_whole(v: Value) -> bool:
-    return isinstance(v, np.generic) and v.dtype.char in _WIDENED
+def _is_whole(v: Any) -> bool:
+    return issubclass(type(v), np.generic) and v.dtype.char in _WIDENED
 
 
 def _fast(p: Scalar) -> tuple[type, ...]:

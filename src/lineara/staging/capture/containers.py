@@ -96,7 +96,7 @@ class Snapshot:
 
     def _parts(self, x: Leaf) -> list[Any]:
         """Remember one thing; what it leads to."""
-        if isinstance(x, _PLAIN) or id(x) in self.seen or _is_ours(x):
+        if issubclass(type(x), _PLAIN) or id(x) in self.seen or _is_ours(x):
             return []
         self.seen.add(id(x))
         if isinstance(x, FunctionType):
@@ -326,7 +326,7 @@ def _captured(f: FunctionType, names: list[str]) -> list[Any]:
     reached += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values(), *vars(f).values()]
     real = _globals(f)
     reached += [real[n] if n in real else sys.modules.get(n, UNSET) for n in names]
-    modules = [m for m in reached if isinstance(m, ModuleType)]
+    modules = [m for m in reached if issubclass(type(m), ModuleType)]
     for m in modules:  # grows as it is gone through
         held = vars(m)
         named = [held[n] for n in names if n in held]

@@ -115,15 +115,15 @@ def is_leaf(v: Any) -> bool:
     return isinstance(v, Traced | np.ndarray | bool | np.bool_) or is_number(v)
 
 
-def _entered(level: StagedLevel, v: Leaf) -> Any:
-    v = level.entered(v) if isinstance(v, Traced) else v
-    return as_box(level, v) if isinstance(v, np.ndarray) and v.ndim else v
+def _entered(level: StagedLevel, v: Any) -> Any:
+    v = level.entered(v) if issubclass(type(v), Traced) else v
+    return as_box(level, v) if issubclass(type(v), np.ndarray) and v.ndim else v
 
 
-def _alias(level: StagedLevel, v: Leaf) -> Any:
+def _alias(level: StagedLevel, v: Any) -> Any:
     """The array itself, where other arrays than the block's own variables may show its memory."""
-    if not isinstance(v, StagedArray):
-        return v if isinstance(v, np.ndarray) and v.ndim else None
+    if not issubclass(type(v), StagedArray):
+        return v if issubclass(type(v), np.ndarray) and v.ndim else None
     own = v.w.buffer.home is level and not v.w.steps and v.w.source is None
     return None if own else v
 
