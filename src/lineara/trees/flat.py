@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from lineara.errors import StructureError
-from lineara.trees.fold import Node, Path, fold, path_text
+from lineara.trees.fold import Node, Path, contains_itself, fold, path_text
 from lineara.trees.kinds import Answering, Kind, kind_of
 
 IsLeaf = Callable[[Any], bool]
@@ -106,32 +106,50 @@ def _expand(node: Node, is_leaf: IsLeaf | None) -> tuple[_Entry, list[Node]] | N
     return entry, _nodes(node, kind, keys)
 
 
-def _walk(tree: object, is_leaf: IsLeaf | None) -> tuple[list[Node], list[_Entry | None]]:
-    """(the leaves as nodes, the entries with children before parents)."""
-    leaves: list[Node] = []
-    entries: list[_Entry | None] = []
-
-    def leaf(node: Node) -> None:
-        leaves.append(node)
-        entries.append(None)
-
-    def close(node: Node, entry: _Entry, _: list[None]) -> None:
-        entries.append(entry)
-
-    fold(Node(tree), lambda node: _expand(node, is_leaf), leaf, close)
-    return leaves, entries
-
-
 def flatten(tree: object, is_leaf: IsLeaf | None = None) -> tuple[list[Any], Structure]:
     """The leaves of a tree and its structure; None is a leaf.
+
+    Raises StructureError for a container inside itself.
 
     >>> flatten((1.0, {"a": None, "b": "name"}))[0]
     [1.0, None, 'name']
     """
     if kind_of(type(tree)) is None:
         return [tree], LEAF
-    leaves, entries = _walk(tree, is_leaf)
-    return [node.value for node in leaves], Structure(entries)
+    leaves: list[Any] = []
+    entries: list[_Entry | None] = []
+    open_: list[Any] = []  # containers whose entries are in `todo`; they are kept, for their ids
+    inside: set[int] = set()
+    todo: list[Any] = [tree]
+    while todo:
+        x = todo.pop()
+        if type(x) is _Entry:
+            entries.append(x)
+            inside.discard(id(open_.pop()))
+            continue
+        kind = kind_of(type(x))
+        if kind is None or (is_leaf is not None and is_leaf(x)):
+            leaves.append(x)
+            entries.append(None)
+        elif id(x) in inside:
+            raise contains_itself(_path_of_next(todo))
+        else:
+            open_.append(x)
+            inside.add(id(x))
+            keys = kind.keys(x)
+            todo.append(_Entry(kind, tuple(keys), kind.aux(x)))
+            todo += reversed(kind.children(x, keys))
+    return leaves, Structure(entries)
+
+
+def _path_of_next(todo: list[Any]) -> Path:
+    """The path of what was last taken from `todo`: entries, each before children not yet seen."""
+    places = [i for i, x in enumerate(todo) if type(x) is _Entry]
+    path: Path = None
+    for i, j in zip(places, [*places[1:], len(todo)], strict=True):
+        entry = todo[i]
+        path = path, entry.kind, entry.keys[len(entry.keys) - (j - i)]
+    return path
 
 
 def unflatten(structure: Structure, leaves: Iterable[Any]) -> Any:
@@ -157,7 +175,14 @@ def leaf_paths(tree: object, is_leaf: IsLeaf | None = None, root: str = "") -> l
     >>> leaf_paths({"layers": [1.0, (2.0, 3.0)]}, root="params")
     ["params['layers'][0]", "params['layers'][1][0]", "params['layers'][1][1]"]
     """
-    return [path_text(node.path, root) for node in _walk(tree, is_leaf)[0]]
+    paths, todo = [], [root]
+    for entry in reversed(flatten(tree, is_leaf)[1].entries):  # parents before children
+        path = todo.pop()
+        if entry is None:
+            paths.append(path)
+        else:
+            todo += [path + entry.kind.step(key) for key in entry.keys]
+    return paths[::-1]
 
 
 def map_leaves(

@@ -68,9 +68,16 @@ def is_container(x: object) -> bool:
     return kind_of(type(x)) is not None
 
 
+_PLAIN_MODULES = {"builtins", "collections", "numpy"}  # whose classes optree does not register
+
+
 def kind_of(cls: type) -> "Kind | None":
     """The kind of the instances of `cls`: optree's if registered, else ours; None for leaves."""
-    return None if cls in _LEAVES else _registered(cls) or own_kind(cls)
+    if cls in _LEAVES:
+        return None
+    if cls.__module__ in _PLAIN_MODULES:
+        return own_kind(cls)
+    return _registered(cls) or own_kind(cls)
 
 
 def own_kind(cls: type) -> "Kind | None":
@@ -386,7 +393,7 @@ class RegisteredKind(Kind):
 def _registered(cls: type) -> RegisteredKind | None:
     """The kind of a class in optree's registry; None if optree is not imported."""
     optree = sys.modules.get("optree")
-    if optree is None or cls.__module__ in ("builtins", "collections", "numpy"):
+    if optree is None:
         return None
     entry = optree.register_pytree_node.get(cls, namespace=NAMESPACE)
     return RegisteredKind(entry) if entry is not None and entry.type is cls else None
