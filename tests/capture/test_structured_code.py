@@ -464,7 +464,19 @@ def classes(v):
 
         @property
         def twice(self):
-            return self.x * 2 if self.x else None
+            """Twice the number.
+
+            Of zero there is none:
+                this text keeps its indentation.
+            """
+            text = """
+            as this does"""
+            return self.x * 2 if self.x else text
+
+        def twin(self):
+            if isinstance(self, Base):
+                return Base(self.x).x
+            return None
 
         @classmethod
         def make(cls, x):
@@ -491,7 +503,7 @@ def classes(v):
             return found
 
     made = [Derived.make(x) for x in v]
-    return [(m.get(), m.twice, m.plain(m.x + 6)) for m in made]
+    return [(m.get(), m.twice, m.twin(), m.plain(m.x + 6)) for m in made]
 
 
 def lambdas(v):
@@ -735,6 +747,27 @@ def test_lambdas_of_one_line_are_told_apart(f):
 
 def looks_at_its_frame(v):
     return sorted(locals()) if v else 0
+
+
+class Itself:
+    def twin(self, x):
+        """A text of
+
+        many lines.
+        """
+        if isinstance(x, Itself):
+            return x
+        return Itself() if x else None
+
+
+def test_a_method_with_a_text_of_many_lines_that_names_its_class_is_read():
+    code = structured(Itself.twin)
+    assert not isinstance(code, str)
+    assert code.co_firstlineno == Itself.twin.__code__.co_firstlineno
+    one = Itself()
+    for x in (one, 0, 1):
+        made = rewritten(Itself.twin, Plain())(one, x)
+        assert made is one.twin(x) or (type(made) is Itself and x == 1)
 
 
 def test_a_function_that_looks_at_its_frame_is_left():

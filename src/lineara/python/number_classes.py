@@ -216,7 +216,7 @@ def constructor(original: type, convert: Callable[..., Any]) -> type:
         names["fromhex"] = getattr(original, "fromhex", None)
     if original is int:
         names["from_bytes"] = int.from_bytes
-    bases = () if original is np.bool_ else (original,)  # which has no subclasses
+    bases = () if original in (bool, np.bool_) else (original,)  # which have no subclasses
     return _Constructor(original.__name__, bases, names)
 
 

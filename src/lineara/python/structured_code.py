@@ -33,7 +33,6 @@ import dis
 import inspect
 import linecache
 import re
-import textwrap
 import tokenize
 import weakref
 from collections.abc import Sequence
@@ -133,10 +132,11 @@ def _source(f: FunctionType) -> Any:
     first = code.co_firstlineno
     if code.co_name == "<lambda>":
         return _lambda(code, ast.parse("".join(lines)))
-    block = textwrap.dedent("".join(inspect.getblock(lines[first - 1 :])))
-    tree = ast.parse(block)
-    ast.increment_lineno(tree, first - 1)
-    node = tree.body[0]
+    block = "".join(inspect.getblock(lines[first - 1 :]))
+    inner = block[:1].isspace()  # as it stands: the lines of a text have their own indentation
+    tree: Any = ast.parse(f"if True:\n{block}" if inner else block)
+    ast.increment_lineno(tree, first - 1 - inner)
+    node = tree.body[0].body[0] if inner else tree.body[0]
     return node if isinstance(node, ast.FunctionDef) and node.name == code.co_name else None
 
 
@@ -167,8 +167,9 @@ def _compiled(f: FunctionType, node: Any) -> CodeType | None:
         body = [ast.ClassDef(owner, [], [], body, [])]
         if hasattr(body[0], "_fields") and "type_params" in body[0]._fields:
             body[0].type_params = []  # type: ignore[attr-defined]
-    elif f.__code__.co_name.isidentifier() and f.__code__.co_name not in free:
-        body.insert(0, ast.Global([f.__code__.co_name]))  # where a function finds itself
+    itself = owner if owner.isidentifier() else f.__code__.co_name
+    if itself.isidentifier() and itself not in free:
+        body.insert(0, ast.Global([itself]))  # where a function finds itself, or its class
     names = [ast.arg(name) for name in free if name != "__class__"]
     around = _function("around", ast.arguments([], names, None, [], [], None, []), body)
     module = ast.fix_missing_locations(ast.Module([around], []))

@@ -20,7 +20,6 @@ import numpy as np
 from lineara.errors import (
     LeakedVariableError,
     StagingError,
-    user_frame,
     user_line,
 )
 from lineara.facts.hints import Index, Shaped, Value
@@ -39,6 +38,7 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.dimensions import may_raise
 from lineara.linear_a.rules_as_text import Boxed, Emitter
 from lineara.python import structured_code
+from lineara.python.function_copies import is_user_code
 from lineara.python.numpy_layout import lay_of
 from lineara.staging.caught_errors import refuse_caught
 from lineara.staging.staged_arrays import LITERAL, Cell, Region, StagedArray, as_box, boxes
@@ -628,9 +628,11 @@ def _refusal(name: str) -> Any:
 
 
 def _why_unread() -> str:
-    """Why the user's function is traced as it runs, where its source is not read."""
-    frame, reading = user_frame(sys._getframe(2)), threads.open[0].reading
-    if frame is None or reading is None:
+    """Why the function that asks is traced as it runs, where its source is not read."""
+    frame: Any = sys._getframe(2)
+    while frame is not None and not is_user_code(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None or threads.open[0].reading is None:
         return ""
     why = structured_code.why_unread(frame.f_code)
     return f" (branches of this function are not read: {why})" if why else ""

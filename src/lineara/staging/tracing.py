@@ -335,7 +335,7 @@ class Given:
             raise LeakedVariableError("trace: an argument belongs to a differentiation around it")
         t = self.type(v)
         if t is None:
-            return _plain(v)
+            return method(_plain(v))  # a function sees our NumPy, and is read
         var = ir.Var("", t)
         node = self.level.given(var, Seen(t, strides_of(v), weakness(v)))
         self.nodes.append((node, var))

@@ -11,7 +11,7 @@ import random
 import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
-from types import CellType, CodeType, FunctionType, MethodType, ModuleType
+from types import CellType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ from lineara.trees.kinds import kind_of
 
 LIMIT = 20_000  # entries that are looked at
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), range, slice, ModuleType, Traced)
+_PLAIN += (np.ufunc, type(np.sum), np.dtype)  # NumPy keeps notes of its own in these
 
 
 _DRAWS = (random.Random, np.random.Generator, np.random.RandomState)
@@ -120,7 +121,8 @@ class Snapshot:
         if isinstance(x, list | deque):
             return [*x]
         if isinstance(x, np.ndarray):
-            return [*x.flat] if x.dtype.hasobject else []
+            own = _dict_of(x)  # of a class that is derived from NumPy's
+            return [*([own] if own else []), *(_plain(x).flat if x.dtype.hasobject else ())]
         if isinstance(x, type):
             return [*x.__bases__, *state.values()]
         return [*state.values()] if isinstance(state, dict) else []
@@ -396,23 +398,34 @@ def _state(x: Any) -> Any:
     if isinstance(x, set | bytearray):
         return x.copy()
     if isinstance(x, np.ndarray):
-        return x.copy() if x.flags.writeable or x.base is not None else None
+        return np.array(_plain(x)) if x.flags.writeable or x.base is not None else None
     if isinstance(x, _DRAWS):
         return pickle.dumps(x)
     if isinstance(x, type):
         return {n: v for n, v in vars(x).items() if n not in _OF_PYTHON}
     slotted = [c for c in type(x).__mro__ if "__slots__" in vars(c) and _is_users(c)]
-    names = [n for c in slotted for n in _slots(c)]
+    names = [n for c in slotted for n in _slots(c) if getattr(type(x), n) is vars(c)[n]]
     held = {n: getattr(x, n) for n in names if hasattr(x, n)}
-    if not held and not hasattr(x, "__dict__"):
-        return None
-    return {**held, **getattr(x, "__dict__", {}), "__class__": type(x)}
+    own = _dict_of(x)
+    return None if own is None and not held else {**held, **(own or {}), "__class__": type(x)}
+
+
+def _plain(x: np.ndarray) -> np.ndarray:
+    """The elements of an array, whatever its class is."""
+    return np.ndarray.view(x, np.ndarray)
+
+
+def _dict_of(x: Leaf) -> dict[str, Any] | None:
+    """The dict in which an object has its attributes."""
+    own = getattr(x, "__dict__", None)
+    return own if type(own) is dict else None  # what is a dict's may be answered by __getattr__
 
 
 def _slots(c: type) -> list[str]:
     """The attributes of a class that do not lie in a dict."""
     slots = vars(c)["__slots__"]
-    return [n for n in ([slots] if isinstance(slots, str) else slots) if not n.startswith("__")]
+    names = [n for n in ([slots] if isinstance(slots, str) else slots) if not n.startswith("__")]
+    return [n for n in names if isinstance(vars(c).get(n), MemberDescriptorType)]
 
 
 _OF_PYTHON = ("__dict__", "__weakref__", "__annotations__", "__annotations_cache__", "__doc__")
@@ -426,8 +439,8 @@ def _same(a: Any, b: Any) -> bool:
         if a.shape != b.shape or a.dtype != b.dtype:
             return False
         if a.dtype.hasobject:
-            return all(map(_one, a.flat, b.flat))
-        return bool(a.tobytes() == b.tobytes())
+            return all(map(_one, _plain(a).flat, _plain(b).flat))
+        return bool(_plain(a).tobytes() == _plain(b).tobytes())
     if type(a) is dict and type(b) is dict:
         return [*a] == [*b] and all([_one(v, b[k]) for k, v in a.items()])
     if type(a) is list:
@@ -461,7 +474,7 @@ def _restore(x: Any, was: Any) -> None:
     elif isinstance(x, bytearray):
         x[:] = was
     elif isinstance(x, np.ndarray):
-        x[...] = was
+        _plain(x)[...] = was
     elif isinstance(x, random.Random):
         x.setstate(pickle.loads(was).getstate())
     elif isinstance(x, np.random.Generator):

@@ -14,6 +14,7 @@ from typing import Any, NoReturn, TypeAlias
 from lineara.errors import LinearaError, StagingError, user_line
 from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
+from lineara.python.number_classes import constructor
 from lineara.python.user_code import reading
 from lineara.staging.capture import outside, sequences, whole_numbers
 from lineara.staging.capture.branches import (
@@ -334,6 +335,7 @@ BUILTINS = (
     (builtins.min, min_),
     (builtins.any, any_),
     (builtins.all, all_),
+    (builtins.bool, constructor(builtins.bool, lambda x: _truth_value(truth(x)))),
     *whole_numbers.BUILTINS,
 )
 

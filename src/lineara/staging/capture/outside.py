@@ -25,9 +25,10 @@ _SAME = frozenset(
     """
     abc array ast base64 binascii bisect builtins calendar cmath codecs collections colorsys
     contextlib contextvars copy copyreg csv dataclasses datetime difflib dis enum fractions
-    functools genericpath graphlib hashlib heapq html inspect itertools json keyword math numbers
-    ntpath opcode operator posixpath pprint queue random re reprlib sre statistics string struct
-    textwrap thread threading token traceback types typing unicodedata warnings weakref zlib
+    functools genericpath graphlib hashlib heapq html importlib inspect itertools json keyword
+    math numbers ntpath opcode operator posixpath pprint queue random re reprlib sre statistics
+    string struct textwrap thread threading token tokenize traceback types typing unicodedata
+    warnings weakref zlib
     """.split()  # noqa: SIM905
 )
 
