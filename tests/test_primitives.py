@@ -32,9 +32,11 @@ from lineara.facts.primitive import (
     registry,
 )
 from lineara.facts.types import type_of
+from lineara.ops.effects import Late, Said
 from lineara.ops.python_numbers import Own
 from lineara.ops.value_checks import CHECKED
 from lineara.tape.levels import linear_map_of
+from lineara.trees import flatten
 
 rng = np.random.default_rng(7)
 STATISTICS = ["mean", "fmean", "median", "variance", "pvariance", "stdev", "pstdev"]
@@ -155,6 +157,7 @@ LINES = [
     ("of_parts", A, row[:, :1]),
     # checks
     *[(f"check_{k.__name__}", A, mask & False, {"text": "no"}) for k in CHECKED],
+    ("report", mask & False, x, {"effect": Said(print, Late(flatten(((), {}))[1], ()))}),
     # special functions
     ("sinc", z),
     ("sinc", np.array([0.0, 0.02, -0.3])),

@@ -11,3 +11,10 @@ def checked(x, s):
         if v < -1:
             raise RuntimeError("too low")
     return np.log(s) * x.sum()
+
+
+def asserted(x):
+    print("before")
+    assert x > 2, f"{x} of " + "two"
+    print("after")
+    return x

@@ -55,7 +55,7 @@ def test_a_report_says_what_each_statement_became():
         "for v in one(x):": "written out: Python goes through a generator",
         "for k in range(5):": said["for k in range(5):"],
     }
-    assert said["for k in range(5):"].startswith("written out: a staged i64[] was written as text")
+    assert said["for k in range(5):"].startswith("written out: a text of staged values was used")
     functions = {e.where.partition(" in ")[2]: e.what for e in report.functions}
     assert functions == {
         "scaled": "read from its source",
@@ -102,9 +102,9 @@ def test_a_report_of_a_jitted_function_says_what_programs_there_are_and_why(monk
 def test_a_report_of_what_is_refused_says_why():
     report = explain(lambda x: len(str(x)) * x, 2.5)
     assert report.refused is not None
-    assert report.refused.startswith("a staged f64[] was written as text, but its value is not ")
+    assert report.refused.startswith("a text of staged values was used, which is not known while")
     assert "\n  at test_front.py:" in report.refused
-    assert str(report).startswith("<lambda>: refused\n  a staged f64[] was written as text")
+    assert str(report).startswith("<lambda>: refused\n  a text of staged values was used")
     with pytest.raises(TypeMismatchError, match="jit: takes a function"):
         explain(3.0, 2.0)
 
@@ -204,7 +204,7 @@ def test_a_function_that_cannot_be_captured_falls_back_and_says_so_once():
     assert warning.filename == __file__
     text = str(warning.message)
     assert text.startswith(
-        "jit: f runs as it is, since it cannot be captured: a staged f64[] was written as text"
+        "jit: f runs as it is, since it cannot be captured: a text of staged values was used"
     )
     assert "in f: return len(str(x)) * x" in text
     LOG.clear()

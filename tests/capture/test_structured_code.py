@@ -46,7 +46,19 @@ class Plain:
         self.calls: collections.Counter[str] = collections.Counter()
 
     def called(self, whole, *args):
+        self.calls["called"] += 1
         return whole(*args)
+
+    def text(self, *parts):
+        self.calls["text"] += 1
+        return "".join([p if isinstance(p, str) else self._part(*p) for p in parts])
+
+    def _part(self, value, conversion, form):
+        return format({"": lambda v: v, "s": str, "r": repr, "a": ascii}[conversion](value), form)
+
+    def percent(self, form, values):
+        self.calls["percent"] += 1
+        return form % values
 
     def if_(self, test, then, orelse, rest, names):
         self.calls["if_"] += 1
@@ -654,6 +666,12 @@ def chained_calls(v):
     return operator.itemgetter(0)(v)
 
 
+def texts(v):
+    n, wide = len(v), 12
+    doubled = f"{{{n}}} {v!r:>{wide}} {n:0{wide}.{2}f}|{v=}{'a' if v else 'b'!s:^5}"
+    return doubled, "%d %s" % (n, v), "%r" % (v,), f"plain", "%%" % (), f"{n!a}"  # noqa
+
+
 def names_of_nested(v):
     inner = None
     if v:
@@ -726,7 +744,7 @@ def test_every_form_is_met(asserts):
         for v in SAMPLES:
             outcome(lambda g=g, v=v: g([*v]))
     names = {"if_", "while_", "for_", "choose", "and_", "or_", "not_", "chain", "assert_"}
-    names |= {"asked"}
+    names |= {"asked", "called", "text", "percent"}
     assert {*forms.calls} == names
 
 

@@ -407,7 +407,9 @@ class Numbers:
         try:
             return self.evaluated(e, args, params)
         except (ZeroDivisionError, ValueError, IndexError, LinearaError, ArithmeticError) as error:
-            if e.primitive.raised:  # what Python raises, or our error at the user's line
+            if (
+                e.primitive.raised or e.primitive.acts
+            ):  # what Python raises, or our error at the user's line
                 raise
             text = error.message if isinstance(error, LinearaError) else str(error)
             mend = ""

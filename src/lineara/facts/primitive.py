@@ -48,6 +48,7 @@ class Primitive:
 
     linear: tuple[int, ...] | None = None  # the positions it is jointly linear in; None: every one
     raised: tuple[type[Exception], ...] = ()  # what it raises or warns of by the values it gets
+    acts = False  # whether it does something beside giving a value: it is evaluated once, in order
     pythons = False  # whether it is Python's own on numbers, which need not be NumPy's
     part_of: tuple[Any, int] | None = None  # NumPy's function, and which result it is of that
     view = False  # whether NumPy shows the argument's own memory, and makes no array

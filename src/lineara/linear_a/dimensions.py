@@ -118,10 +118,29 @@ def mentioned_by(e: ir.Leaf) -> Iterator[ir.Var]:
 
 
 def may_raise(e: ir.Leaf | ir.Block, knows: Callable[[str], bool]) -> bool:
-    """Whether evaluating may end in an exception of Python's; `knows` says it of definitions."""
+    """Whether evaluating does more than give values: it may end in an exception, or acts.
+
+    `knows` says it of definitions.
+    """
+    return _has(e, lambda leaf: bool(leaf.primitive.raised) or acts(leaf), knows)
+
+
+def may_act(e: ir.Leaf | ir.Block, knows: Callable[[str], bool]) -> bool:
+    """Whether evaluating may do something once more that is to be done once."""
+    return _has(e, acts, knows)
+
+
+def acts(leaf: ir.Prim) -> bool:
+    """Whether a primitive does something beside giving a value, and is not said to have done it."""
+    return leaf.primitive.acts and not leaf.params.get("done")
+
+
+def _has(
+    e: ir.Leaf | ir.Block, wanted: Callable[[ir.Prim], bool], knows: Callable[[str], bool]
+) -> bool:
     return any(
         [
-            bool(leaf.primitive.raised)
+            wanted(leaf)
             if isinstance(leaf, ir.Prim)
             else isinstance(leaf, ir.Application) and any(map(knows, leaf.functions))
             for leaf in ir.leaves(e)

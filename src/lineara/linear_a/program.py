@@ -16,7 +16,7 @@ from lineara.facts.types import (
     Type,
     carries_tangents,
 )
-from lineara.linear_a.dimensions import dims_of, is_open, may_raise, with_dims
+from lineara.linear_a.dimensions import dims_of, is_open, may_act, may_raise, with_dims
 from lineara.linear_a.show import show_program
 from lineara.linear_a.syntax import Binding, Def, Let, Vars, functions
 from lineara.text.source_location import Place
@@ -51,9 +51,18 @@ class Program:
     __hash__ = object.__hash__
 
     def may_raise(self, b: Binding) -> bool:
-        """Whether a binding may end in an exception of Python's, so that it is no dead code."""
+        """Whether a binding may end in an exception of Python's or acts, and is no dead code."""
         raises = self.least("raises", lambda d, known: may_raise(d.body, known.__getitem__))
         return isinstance(b, Let) and may_raise(b.rhs, lambda f: raises.get(f, False))
+
+    def may_act(self, b: Binding) -> bool:
+        """Whether a binding may act, so that it is not evaluated twice, or once for two."""
+        return isinstance(b, Let) and may_act(b.rhs, lambda f: self.acting.get(f, False))
+
+    @property
+    def acting(self) -> dict[str, bool]:
+        """Which definitions may act."""
+        return self.least("acts", lambda d, known: may_act(d.body, known.__getitem__))
 
     def least(self, key: str, holds: Callable[[Def, dict[str, bool]], bool]) -> dict[str, bool]:
         """Of which definitions a property holds, if it holds of them by what they apply.

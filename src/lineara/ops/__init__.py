@@ -7,6 +7,7 @@ import lineara.ops.scipy as scipy  # declares erf and gamma, which Python has to
 from lineara.ops import (
     apply_functions,
     contract,
+    effects,
     eigen,
     elementwise,
     elementwise_functions,
@@ -35,6 +36,7 @@ from lineara.ops import (
 __all__ = [
     "apply_functions",
     "contract",
+    "effects",
     "eigen",
     "elementwise",
     "elementwise_functions",

@@ -181,7 +181,7 @@ class _Simplify:
             self.at[binders[0]] = same
             self.saved += self.work(e, binders)
             return
-        key = key_of(e)
+        key = None if self.program.may_act(ir.Let(binders, e)) else key_of(e)
         if key is not None:
             known = self.known.get(key)
             if known is not None:

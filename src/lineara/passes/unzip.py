@@ -199,7 +199,8 @@ class _Unzip:
             self.run.known, d.name, d.xs, tuple(self.context), tuple(results), wanted,
             self.outermost, tuple(dict.fromkeys([*constant, *dims])),
         )  # fmt: skip
-        again, stored = cut.tape(self.policy(cut))
+        chosen = {b for b in self.policy(cut) if not self.run.program.may_act(b)}
+        again, stored = cut.tape(chosen)
         self.read = tuple([i for i, x in enumerate(constant) if x in stored or x in dims])
         ahead = [constant[i] for i in self.read]
         behind = () if constant else dims  # after the tape, which a branch is given first

@@ -18,9 +18,9 @@ where control falls through its end, and else where it goes: `forms.Return(value
                                           return forms.Return(b)
                                       return forms.result(forms.if_(test, then, None, rest, ()))
 
-Conditional expressions, `and`, `or`, `not`, chained comparisons and assertions are calls as well,
-and what is called goes through `forms.asked`.  What a function that may call itself does is one
-more block, which `forms.called` is given with the arguments.
+Conditional expressions, `and`, `or`, `not`, chained comparisons, assertions and texts with values
+in them are calls as well, and what is called goes through `forms.asked`.  What a function that may
+call itself does is one more block, which `forms.called` is given with the arguments.
 What the forms do is their own affair; forms that do what Python does give the function itself.
 Generators, and functions that look at their own frame, are left as they are, as is a function
 whose source is not what it was compiled from.
@@ -509,6 +509,27 @@ class _Expressions(ast.NodeTransformer):
             act = ast.Lambda(_no_arguments("l", "r"), one)
             steps.append(ast.Tuple([act, _thunk(right)], ast.Load()))
         return _at(_form("chain", parts[0], *steps), node)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
+        """A text with values in it."""
+        if all([isinstance(part, ast.Constant) for part in node.values]):
+            return node
+        return _at(_form("text", *map(self._part, node.values)), node)
+
+    def _part(self, part: Any) -> ast.expr:
+        if isinstance(part, ast.Constant):
+            return part
+        conversion = ast.Constant("" if part.conversion < 0 else chr(part.conversion))
+        form = ast.Constant("") if part.format_spec is None else self.visit(part.format_spec)
+        return ast.Tuple([self.visit(part.value), conversion, form], ast.Load())
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
+        """A text with values in it, too, where the left of % is one."""
+        node = self.generic_visit(node)  # type: ignore[assignment]
+        known = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
+        if known and isinstance(node.op, ast.Mod):
+            return _at(_form("percent", node.left, node.right), node)
+        return node
 
     def visit_Call(self, node: ast.Call) -> Any:
         """A call whose function goes through `forms.asked`; `super()` gets its class and object."""

@@ -15,7 +15,9 @@ from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Block,
     Def,
+    Leaf,
     Let,
+    Mapped,
     Names,
     Prim,
     Ret,
@@ -97,6 +99,7 @@ class Definition(NamedTuple):
         known = self.program.noted["derived"]
         if (self.name, way, lanes) not in known:
             program, name = self.along(way)
+            program = done(program)
             program = masks(program, name, lanes == MS) if lanes else erase(program, name)
             name += lanes or E
             alone = vectors_only(program.defs[name], len(self.text.results))
@@ -117,14 +120,33 @@ class Definition(NamedTuple):
     def renamed(self, program: Program, name: str) -> "Definition":
         """A derived definition and what it needs, each suffix of a pass after an apostrophe."""
         before = {*self.program.defs, *self.program.types}
+        acting = self.program.acting
 
         def named(f: str) -> str:
             if f in before:
-                return f
+                return f"{f}'done" if acting.get(f) else f
             base = max((g for g in before if f.startswith(f"{g}.")), key=len, default="")
             return base + f[len(base) :].replace(".", "'")
 
         return Definition(rename(needed(program, name), named), named(name), self.rules)
+
+
+class _Done(Mapped):
+    """What acts has done so."""
+
+    def leaf(self, e: Leaf) -> Leaf:
+        """A leaf; one that acts does nothing any more."""
+        if isinstance(e, Prim) and e.primitive.acts:
+            return Prim(e.args, e.primitive, {**e.params, "done": True})
+        return super().leaf(e)
+
+
+def done(program: Program) -> Program:
+    """The program, in which what acts has acted already: the values are calculated once more."""
+    acting = program.acting
+    if not any(acting.values()):
+        return program
+    return program.with_(*[_Done().definition(d) for f, d in program.defs.items() if acting[f]])
 
 
 def _tests_of(rules: Mapping[str, Any]) -> Entering:
@@ -154,11 +176,13 @@ class Same:
 
     @classmethod
     def of(cls, program: Program, name: str) -> Self:
-        """The definition with what it needs; lines that errors name are part of the text."""
+        """The definition with what it needs; lines that errors name and effects are of the text."""
         whole = needed(program, name)
         every = [leaf for d in whole.defs.values() for leaf in leaves(d.body)]
-        raised = [leaf for leaf in every if isinstance(leaf, Prim) and leaf.primitive.raised]
-        return cls(f"{name} in {whole}, {[r.params.get('line') for r in raised]}", whole, name)
+        prims = [leaf for leaf in every if isinstance(leaf, Prim)]
+        lines = [p.params.get("line") for p in prims if p.primitive.raised]
+        effects = [id(p.params["effect"]) for p in prims if p.primitive.acts]
+        return cls(f"{name} in {whole}, {lines}, {effects}", whole, name)
 
 
 def named_types(program: Program, defs: Iterable[Def]) -> dict[str, Any]:

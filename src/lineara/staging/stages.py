@@ -32,6 +32,7 @@ from lineara.passes.transpose import transpose
 from lineara.passes.unzip import Policy, store_all, unzip
 from lineara.staging.capture import trace
 from lineara.staging.certificate import Certificate, bytes_of, certified
+from lineara.staging.definitions import done
 from lineara.staging.tracing import Staged
 from lineara.staging.value_and_map import Halves
 
@@ -167,8 +168,8 @@ def stages(
 
 
 def counted(program: Program, name: str, *values: Any) -> Outcome:
-    """A run whose work is counted."""
-    return run(program, name, *values, ask=Ask(work=True))
+    """A run whose work is counted; nothing is printed."""
+    return run(done(program), name, *values, ask=Ask(work=True))
 
 
 def _ones(t: tuple[Any, ...]) -> Any:

@@ -29,6 +29,7 @@ from lineara.python.user_code import Again, Reading, method, overlay, seen, tidy
 from lineara.staging.definitions import Definition, needed
 from lineara.staging.staged_arrays import StagedArray, as_box
 from lineara.staging.staged_level import Seen, StagedLevel, weakness
+from lineara.staging.texts import Text, refuse_late
 from lineara.tape.leaves import kind_of_number
 from lineara.tape.levels import innermost_level, open_level, outside
 from lineara.tape.node import Traced, layout
@@ -244,7 +245,11 @@ def _traced(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], reading:
         level.reading = reading
         given = level.arguments = Given(level, f, args, kwargs, not calls)
         level.shared.names(name)
-        out = seen(f)(*given.args, **given.kwargs)
+        try:
+            out = seen(f)(*given.args, **given.kwargs)
+        except Exception as e:
+            refuse_late(e)
+            raise
         given.places.settle()
         level.shared.refuse_changes()
         writes: list[int] = []
@@ -439,6 +444,8 @@ def definition(
     results: list[ir.Var] = []
     weak: list[bool] = []
     for leaf in leaves:
+        if type(leaf) is Text:
+            bool(leaf)  # which refuses it
         v = leaf.now() if isinstance(leaf, Traced) else leaf
         if isinstance(v, Traced):
             v = level.entered(v)

@@ -47,6 +47,7 @@ from lineara.staging.capture.variables import (
 )
 from lineara.staging.control_flow import Unknown, endless, tracing, written
 from lineara.staging.staged_level import Seen, StagedLevel
+from lineara.staging.texts import raises
 from lineara.tape.node import Traced
 
 WHERE = "in the two branches of a staged condition"
@@ -97,7 +98,11 @@ def branch(
         snapshot = Snapshot(block)
         error: Exception | None = None  # what the block raises, whatever the values
         try:
-            blocks[block] = _Written.of(level, block, variables, before[0], snapshot)
+            one = _Written.of(level, block, variables, before[0], snapshot)
+            if isinstance(one, Exception):
+                error = one
+            else:
+                blocks[block] = one
         except Unknown as unknown:  # the other branch says what the function gives
             level.shared.skipped.add(unknown.key)
             if block is orelse and not blocks:
@@ -107,11 +112,9 @@ def branch(
                 raise
             raise endless("a branch") from None
         except Exception as e:
-            if not _is_raised(e):
-                if not isinstance(e, LinearaError):
-                    level.uncaught("what a branch of a staged condition does", [type(e)])
-                raise
-            error = e
+            if not isinstance(e, LinearaError):
+                level.uncaught("what a branch of a staged condition does", [type(e)])
+            raise
         finally:
             variables.reset(before)
             changed = snapshot.undo()
@@ -139,12 +142,19 @@ class _Written(NamedTuple):
     def of(
         cls, level: StagedLevel, block: Callable[[], Way], variables: Variables,
         before: dict[Any, Any], snapshot: Snapshot,
-    ) -> "_Written":  # fmt: skip
-        """Write a block; the entries that it changes are places of both."""
+    ) -> "_Written | Exception":  # fmt: skip
+        """Write a block; the entries that it changes are places of both.  Or what it raises."""
         left: list[Way] = []
+        raised: list[Exception] = []
 
         def run(inner: StagedLevel, nodes: list[Any]) -> dict[Any, Any]:
-            way = block()
+            try:
+                way = block()
+            except Exception as e:
+                if not _is_raised(e):
+                    raise
+                raised.append(e)
+                return {}
             left.append(way)
             entries = snapshot.entries("branch")
             variables.add(entries)
@@ -157,18 +167,23 @@ class _Written(NamedTuple):
             return columns
 
         written = record(level, "branch", (), run)
+        if raised:
+            return raised[0]
         return cls(written, variables.values(), left[0], snapshot)
 
 
 def check(fails: Any, error: Exception, line: str) -> None:
     """Write what raises an exception of the user's as the program runs."""
-    checked(fails, fails, type(error), str(error), line=line)
+    said = len(error.args) < 2 and all([type(a) is str for a in error.args])
+    if type(error) in CHECKED and said and error.__cause__ is error.__context__ is None:
+        checked(fails, fails, type(error), str(error), line=line)
+    else:
+        raises(level_of_trace(), fails, error, line)
 
 
 def _is_raised(error: Exception) -> bool:
-    """Whether a `raise` of the user's has raised an exception that a program can raise."""
-    text = len(error.args) < 2 and all([type(a) is str for a in error.args])
-    if type(error) not in CHECKED or not text:
+    """Whether a `raise` of the user's has raised an exception."""
+    if isinstance(error, LinearaError):
         return False
     trace = _innermost(error)
     code = trace.tb_frame.f_code

@@ -8,6 +8,7 @@ structured form.
 import builtins
 import functools
 import operator
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, NoReturn, TypeAlias
 
@@ -16,7 +17,8 @@ from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.python.number_classes import constructor
 from lineara.python.user_code import reading
-from lineara.staging.capture import outside, sequences, whole_numbers
+from lineara.staging import texts
+from lineara.staging.capture import output, outside, sequences, whole_numbers
 from lineara.staging.capture.branches import (
     branch,
     check,
@@ -228,7 +230,12 @@ def _after(way: Way, orelse: Block, rest: Block, variables: Variables) -> Way:
 # --- expressions ----------------------------------------------------------------------------------
 
 NONE = Variables(())
-asked = outside.asked
+text, percent = texts.text, texts.percent
+
+
+def asked(f: Callable[..., Any]) -> Any:
+    """What is called, where it may be."""
+    return output.warn if f is warnings.warn else texts.asked(outside.asked(f))
 
 
 def choose(test: object, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
@@ -273,8 +280,8 @@ def assert_(test: object, message: Callable[[], Any] | None) -> None:
     """`assert test, message`."""
     t = truth(test)
     if is_staged(t):
-        text = [] if message is None else [str(message())]
-        check(op("logical_not")(t), AssertionError(*text), user_line())
+        said = [] if message is None else [message()]
+        check(op("logical_not")(t), AssertionError(*said), user_line())
     elif not t:
         raise AssertionError(*(() if message is None else (message(),)))
 
@@ -337,6 +344,7 @@ BUILTINS = (
     (builtins.all, all_),
     (builtins.bool, constructor(builtins.bool, lambda x: _truth_value(truth(x)))),
     *whole_numbers.BUILTINS,
+    *output.BUILTINS,
 )
 
 __all__ = ["BREAK", "BUILTINS", "CONTINUE", "Return", "called"]

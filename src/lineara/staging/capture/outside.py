@@ -35,7 +35,7 @@ _SAME = frozenset(
 # What else of these and of NumPy, SciPy and their neighbours is not, by the end of its name.
 _NOT = {
     "lineara": {"globals"},
-    "builtins": {"open", "input", "print", "breakpoint", "help", "globals", "exit", "quit"},
+    "builtins": {"open", "input", "breakpoint", "help", "globals", "exit", "quit"},
     "datetime": {"now", "today", "utcnow"},
     "genericpath": {"exists", "isfile", "isdir", "islink", "getsize", "getmtime", "getatime"},
     "posixpath": {"abspath", "realpath", "expanduser", "expandvars", "ismount", "lexists"},
@@ -146,7 +146,7 @@ def _seeded(f: Callable[..., Any]) -> Any:
 
 
 ONCE = (
-    *[(f, once(f)) for f in (builtins.print, builtins.input, builtins.open)],
+    *[(f, once(f)) for f in (builtins.input, builtins.open)],
     *[(f, once(f)) for f in vars(time).values() if type(f) is BuiltinFunctionType],
 )
 
