@@ -127,6 +127,32 @@ def test_an_array_of_positions_behind_a_slice_of_a_row():
     agree(f, np.arange(6.0).reshape(3, 2))
 
 
+READ = {
+    "at positions": lambda r, x, i: r[i],
+    "at positions that the function makes": lambda r, x, i: r[np.arange(3)],
+    "at one position": lambda r, x, i: r[i[0]],
+    "by take": lambda r, x, i: np.take(r, i),
+    "in an operation": lambda r, x, i: x * r,
+    "in another's": lambda r, x, i: np.where(x > 0, r, -r),
+    "by a branch": lambda r, x, i: lineara.cond(x > 0, lambda: r * x, lambda: r),
+    "by a loop": lambda r, x, i: lineara.fori_loop(0, 2, lambda k, v: v + r, x + np.zeros(6)),
+    "as rows": lambda r, x, i: r.reshape(3, 2)[i],
+    "in another array": lambda r, x, i: np.concatenate([r, np.array([x])]),
+}
+
+
+@pytest.mark.parametrize("how", READ)
+def test_what_was_read_of_a_constant_array_stays_when_it_is_written(how):
+    def f(x, i):
+        r = np.arange(6.0)
+        g = READ[how](r, x, i)
+        r[:2] = -7.0
+        return np.sum(g * x) + r.sum()
+
+    x, i = 1.5, np.arange(3)
+    assert lineara.trace(f, x, i)(x, i) == f(x, i)
+
+
 def test_staged_positions_read_write_and_add():
     def f(x, i):
         y = np.zeros(4)

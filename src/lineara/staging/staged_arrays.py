@@ -142,7 +142,7 @@ def as_box(level: Any, value: Leaf) -> Boxed:
     if value.size > 1 and carries_tangents(value.dtype) and not value.any():
         t = type_of(value)
         return level.out.box(level.out.bind("v", t, zero(t, linear=False)))
-    value = level.constant(value) if value.size > LITERAL else value
+    value = level.constant(value)  # a copy: the array may be written later
     return value if isinstance(value, Boxed) else level.out.box(level.out.unbox(value))
 
 
