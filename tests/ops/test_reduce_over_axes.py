@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import lineara
+from lineara.ops.branchless_where import select
 
 T = np.random.default_rng(0).uniform(0.2, 2.0, (2, 3, 4))
 UFUNCS = (
@@ -68,3 +69,32 @@ def test_what_has_no_elements_is_what_numpy_says_or_refused_where_numpy_refuses(
         found, _ = lineara.linearize(lambda a: ufunc.reduce(a, axis=axis), empty)
         assert np.array_equal(found, expected)
         assert np.shape(found) == np.shape(expected)
+
+
+@pytest.mark.parametrize("chosen", [0, 1, 7, 3000])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.complex128])
+def test_few_and_many_are_selected_as_where_selects(chosen, order, dtype):
+    rng = np.random.default_rng(chosen)
+    mask = np.zeros(6000, bool)
+    mask[rng.permutation(6000)[:chosen]] = True
+    mask = np.asarray(mask.reshape(60, 100), order=order)
+    a = rng.standard_normal((60, 100)).astype(dtype)
+    a[::7], a[1::7], a[2::7] = np.inf, np.nan, -0.0
+    for values in (a, np.asfortranarray(a), a[::-1], np.broadcast_to(a[0], a.shape)):
+        selected, expected = select(mask, values, 0), np.where(mask, values, 0)
+        assert selected.dtype == expected.dtype
+        assert np.ascontiguousarray(selected).tobytes() == np.ascontiguousarray(expected).tobytes()
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, (0, 2), (0, 1, 2)])
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_ties_share_and_a_nan_comes_from_nans(name, axis):
+    x = np.round(np.random.default_rng(0).standard_normal((8, 9, 10)))
+    x[2, 3, 4] = x[2, 3, 5] = np.nan
+    top = getattr(np, name)(x, axis=axis, keepdims=True)
+    hit = np.where(np.isnan(top), np.isnan(x), x == top)
+    expected = hit / hit.sum(axis=axis, keepdims=True)
+    for _ in range(6):  # a plan comes after some calls
+        gradient = lineara.grad(lambda x: np.sum(getattr(np, name)(x, axis=axis)))(x)
+        np.testing.assert_array_equal(gradient, expected)

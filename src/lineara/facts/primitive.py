@@ -347,7 +347,10 @@ class Elementwise(Primitive):
         def one(i: int, y_bar: Shaped) -> Any:
             w, v = pairs[i]
             y_bar = y_bar if live[i] is None else keep(live[i], y_bar)
-            x_bar = y_bar if type(w) is int and w == 1 else y_bar * conjugate(w)
+            if v is None and type(w) is int and w in (1, -1):  # a sign is given to the sum
+                x_bar = unbroadcast(y_bar, types[i])
+                return x_bar if w == 1 else x_bar * w
+            x_bar = y_bar * conjugate(w)
             return unbroadcast(x_bar if v is None else x_bar + conjugate(y_bar) * v, types[i])
 
         def back(y_bar: Shaped) -> list[Any]:

@@ -8,6 +8,8 @@ from lineara.facts.hints import Shaped
 
 MANY = 512
 """Elements from which more passes over memory are cheaper than branches."""
+FEW = 256
+"""Where one element in so many is chosen, it is written into zeros."""
 BITS = {np.dtype(f): np.dtype(i) for f, i in (("f8", "i8"), ("f4", "i4"))}
 
 
@@ -23,6 +25,11 @@ def select(c: Shaped, a: Shaped, b: Any) -> Any:
             return np.take(np.array([b, a]), c.view(np.int8), mode="wrap")
         whole = BITS.get(a.dtype) if type(a) is np.ndarray and a.shape == c.shape else None
         if whole is not None and b == 0 and str(b) != "-0.0":
+            if c.flags.c_contiguous and np.count_nonzero(c) <= c.size // FEW:
+                at = np.unravel_index(np.flatnonzero(c), c.shape)
+                chosen = np.zeros(c.shape, a.dtype)
+                chosen[at] = a[at]
+                return chosen
             bits = np.negative(c.view(np.int8), dtype=whole)  # all bits set, or none
             return np.bitwise_and(bits, a.view(whole), out=bits).view(a.dtype)
     return np.where(c, a, b)

@@ -11,9 +11,11 @@ from lineara.errors import ShapeError
 from lineara.facts.hints import DType, Shaped, Value
 from lineara.facts.primitive import (
     Box,
+    Constant,
     Elementwise,
     General,
     Linear,
+    aligned,
     implements,
     lost,
     op,
@@ -169,6 +171,42 @@ def _running(rows: Shaped, before: bool) -> Any:
     return products
 
 
+@primitive
+class attains(Constant):
+    """Which elements of x are y, the extremum of their lane; where that is NaN, which are NaN."""
+
+    def result(self, x, y):
+        shape = np.broadcast_shapes(type_of(x).shape, type_of(y).shape)
+        return ArrayType(shape, np.dtype(bool))
+
+    def evaluate(self, xp, /, x, y):
+        equal = xp.equal(x, y)
+        if xp is np and not np.not_equal(y, y).any():
+            return equal  # there is no NaN to look for
+        return xp.logical_or(equal, xp.not_equal(x, x))
+
+    def batch(self, args, batched, params):
+        return attains(*aligned(args, batched))
+
+
+@primitive
+class ties(Constant):
+    """How many elements attain the extremum of their lane, each of which one does at least."""
+
+    def result(self, hit, *, axis, keepdims, dtype):
+        return ArrayType(reduced("ties", hit, axis, keepdims).shape, np.dtype(dtype))
+
+    def evaluate(self, xp, /, hit, *, axis, keepdims, dtype):
+        if xp is np:
+            shape = reduced("ties", hit, axis, keepdims).shape
+            if np.count_nonzero(hit) == math.prod(shape):
+                return np.ones(shape, dtype)[()]
+        return xp.astype(xp.sum(hit, axis=axis, keepdims=keepdims), dtype)
+
+    def batch(self, args, batched, params):
+        return ties(*args, **_next(params))
+
+
 class Extremum(General):
     """max or min over axes; ties share the tangent equally, other lanes are structural zeros."""
 
@@ -180,11 +218,9 @@ class Extremum(General):
 
     def jvp(self, y, primals, tangents, /, *, axis, keepdims):
         (x,), (x_dot,) = primals, tangents
-        equal = op("equal")(x, spread_back(y, type_of(x), axis))
-        # a NaN result comes from the NaN elements
-        hit = op("logical_or")(equal, op("not_equal")(x, x))
-        ones = op("astype")(hit, dtype=type_of(x).dtype)
-        count = op("sum")(ones, axis=axis, keepdims=keepdims)
+        t = type_of(x)
+        hit = attains(x, op("reshape")(y, shape=_kept(t.shape, axis)))
+        count = ties(hit, axis=axis, keepdims=keepdims, dtype=t.dtype)
         return op("sum")(op("keep")(x_dot, hit), axis=axis, keepdims=keepdims) / count
 
     def batch(self, args, batched, params):

@@ -220,7 +220,11 @@ class Part(WrittenView):
 
     @classmethod
     def plain(
-        cls, buffer: Buffer, val: np.ndarray | None, direct: np.ndarray, within: Any
+        cls,
+        buffer: Buffer,
+        val: np.ndarray | None,
+        direct: np.ndarray,
+        within: "tuple[Part, Index] | None",
     ) -> "Part":
         """A region of plain values, which NumPy has laid out as the buffer is laid out."""
         part = new(cls)
@@ -684,15 +688,16 @@ class Written(Array):
         self._refuse_inner(value)
         self.w.write(at, value)
 
-    def _write_plain(self, at: Index, value: Any) -> bool:
+    def _write_plain(self, at: Index, value: Shaped) -> bool:
         """Write a plain value where all of the array is constant; False if the general way must."""
-        kind = type(value)
+        content: Any = value
+        kind = type(content)
         if kind is type(self):
-            made = value.w.made
-            value = value.memory() if made is None or made[0] is not self else None
-            kind = type(value)
+            made = content.w.made
+            content = content.memory() if made is None or made[0] is not self else None
+            kind = type(content)
         if kind is np.ndarray:
-            if value.dtype.kind not in "fiub":
+            if content.dtype.kind not in "fiub":
                 return False
         elif kind is not np.float64 and kind not in PYTHONS:
             return False
@@ -700,7 +705,7 @@ class Written(Array):
         if values is None:
             return False
         try:
-            values[at] = value
+            values[at] = content
         except (ValueError, IndexError):  # which the general way says better
             return False
         part = self.w

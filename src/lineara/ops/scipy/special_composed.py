@@ -120,11 +120,16 @@ def logsumexp(a, axis=None, b=None, keepdims=False, return_sign=False):
 
 def _log_of_rest(d: Shaped, axes: tuple[int, ...]) -> Any:
     """log of the sum of exp(d), where the largest d is 0: those are counted, the rest is small."""
+    t = type_of(d)
     zero = op("equal")(stop_gradient(d), 0)
-    count = np.maximum(op("sum")(zero, axis=axes, keepdims=True), 1.0)
-    count = op("astype")(count, dtype=type_of(d).dtype)
-    rest = op("sum")(where(zero, expm1(d), exp(d)), axis=axes, keepdims=True)
-    none = op("equal")(op("sum")(zero, axis=axes, keepdims=True), 0)
+    if len(axes) == t.ndim:
+        zeros = op("reshape")(op("count_nonzero")(zero), shape=(1,) * t.ndim)
+    else:
+        zeros = op("sum")(zero, axis=axes, keepdims=True)
+    count = op("astype")(np.maximum(zeros, 1.0), dtype=t.dtype)
+    terms = exp(d) - op("astype")(zero, dtype=t.dtype)  # exp(0) is 1
+    rest = op("sum")(terms, axis=axes, keepdims=True)
+    none = op("equal")(zeros, 0)
     alone = log(where(none, rest, 1.0))
     return where(none, alone, log1p(rest / count) + log(count))
 
