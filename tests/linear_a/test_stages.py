@@ -4,10 +4,12 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from call_counts import calls
 from test_forms import PROGRAMS, X
 from test_trace import Layer, W, close, network
 
 import lineara
+from lineara.engines import Ask, Meter, forecast, run
 from lineara.errors import NonScalarOutputError, StagingError
 from lineara.linear_a.parse import parse
 from lineara.linear_a.show import show_def
@@ -30,6 +32,64 @@ def test_every_stage_is_there_in_order_and_the_texts_are_one_program():
     assert {*whole.defs} == {*found.program.defs}
     assert all(show_def(d) == show_def(found.program.defs[d.name]) for d in last.defs.values())
     assert found.stages[-1].work <= found.stages[-2].work
+
+
+def fill(x):
+    y = np.zeros(len(x))
+    y[0] = x[0]
+    for i in range(1, len(x)):
+        y[i] = 0.9 * y[i - 1] + x[i] * y[i - 1]
+    return y.sum()
+
+
+def late(x):
+    s, t = 0.0, x * 1.0
+    for i in range(len(x)):
+        if i > 20:  # a branch that the number of the round chooses
+            t = np.sin(t) * x[i]
+        s = s + t[0]
+    return s
+
+
+def nested(x):
+    s, y, rows = 0.0, x * 1.0, np.outer(x, x)
+    for i in range(len(x)):
+        for j in range(8):
+            s = s + x[i] * y[j] * s
+        y = np.sin(y) * rows[i]
+    return s + y.sum()
+
+
+def last(x):
+    y = x
+    for i in range(len(x)):
+        y = np.cumsum(y) * x[i]
+    for i in range(len(x)):
+        y[i] += x[i] * y[0]
+    return np.sum(y * y)
+
+
+LOOPS = [fill, late, nested, last]
+
+
+@pytest.mark.parametrize("policy", ["store_all", "recompute_all", "minimal_tape"])
+@pytest.mark.parametrize("f", LOOPS, ids=lambda f: f.__name__)
+def test_what_is_foretold_of_loops_is_what_a_run_counts(f, policy):
+    x = np.linspace(0.1, 0.9, 40)
+    foretold = lineara.stages(f, x, policy=policy)
+    ran = lineara.stages(f, x, policy=policy, run=True)
+    assert [s.work for s in foretold.stages] == [s.work for s in ran.stages]
+    assert foretold.certificate.tape_bytes == ran.certificate.tape_bytes
+    program, name = foretold.program, f"{f.__name__}.jvp.nl"
+    meter = Meter()
+    run(program, name, *foretold.operands, ask=Ask(meter=meter))
+    assert forecast(program, name, *foretold.operands).peak == meter.peak
+
+
+@pytest.mark.parametrize("f", [fill, nested, last], ids=lambda f: f.__name__)
+def test_to_foretell_a_loop_costs_the_same_however_long_it_is(f):
+    few, many = (calls(lambda n=n: lineara.stages(f, np.ones(n))) for n in (50, 5000))
+    assert many <= 1.01 * few
 
 
 def _types(texts):

@@ -19,6 +19,7 @@ from lineara.engines.engine import CAPABILITIES, Ask, Engine, Entering, Outcome
 from lineara.engines.memory import Deaths, Meter, Owners, deaths, owner
 from lineara.engines.values import (
     ZERO,
+    Repeated,
     Tagged,
     dense,
     dims_given,
@@ -199,6 +200,8 @@ class Machine:
         def fresh(value: Any) -> Any:
             if isinstance(value, Tagged):
                 return Tagged(value.tag, fresh(value.payload))
+            if isinstance(value, Repeated):
+                return value.mapped(fresh)
             if isinstance(value, tuple | list):
                 return type(value)(map(fresh, value))
             if not is_array(value):
@@ -429,6 +432,10 @@ class Numbers:
     def holds(self, condition: object, done: int) -> bool:
         """Whether a loop goes on after so many rounds."""
         return bool(condition)
+
+    def steady(self, machine: Machine, body: str) -> Any:
+        """What finds out whether the rounds of a loop are alike, where they may be multiplied."""
+        return None
 
     def filled(self, t: ArrayType, rows: Sequence[Any]) -> Any:
         """The rows in one array."""

@@ -13,11 +13,12 @@ import numpy as np
 
 from lineara.engines.interpreter import Machine, Numbers
 from lineara.engines.memory import Meter, owner
+from lineara.engines.steady_rounds import Steady, repeated
 from lineara.engines.values import ZERO, Tagged, dims_given
 from lineara.errors import ProgramError
 from lineara.facts.hints import DType, Index, Leaf, Shaped, Value
 from lineara.facts.primitive import Elementwise
-from lineara.facts.types import ArrayType, Product, Stack, Sum, Type, show
+from lineara.facts.types import ArrayType, Product, Stack, Sum, Type, show, type_of
 from lineara.linear_a.dimensions import with_dims
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import Part, Prim, Var
@@ -135,6 +136,11 @@ class Shadow:
     __bool__ = __index__ = __float__ = __le__ = __lt__ = __gt__ = __ge__ = _unknown
 
 
+def unknown(number: Value, *shape: int) -> Shadow:
+    """A shadow of a number, or of an array of such."""
+    return Shadow(ArrayType(shape, type_of(number).dtype))
+
+
 class Shadows(Numbers):
     """Values of which only the types are known."""
 
@@ -142,10 +148,13 @@ class Shadows(Numbers):
         self.rounds = rounds
         self.types: dict[Prim, tuple[Type, ...]] = {}
         self.dearest: dict[tuple[str, ...], int | None] = {}  # None: it is being found
+        self.decisions = 0  # how often a number that is known has chosen what is done
 
     def argument(self, machine: Machine, p: Var, given: Value | None) -> Any:
-        """A number that is known, or a shadow of the type."""
+        """A number that is known, or a shadow of the type; shadows of another rehearsal."""
         t = p.type
+        if isinstance(given, Shadow | tuple | list):
+            return given
         if given is None or not isinstance(t, ArrayType) or t.shape:
             return self.shadow(machine, t)
         return t.dtype.type(given)
@@ -165,7 +174,8 @@ class Shadows(Numbers):
             return Tagged(0, self.shadow(machine, t.items[0]))
         if isinstance(t, Stack):
             n = self.rounds if t.n is None else t.n
-            return [self.shadow(machine, t.items[0]) for _ in range(n or 0)]
+            row = [self.shadow(machine, t.items[0])]
+            return repeated(row, n - 1, None, unknown) if n else []
         assert isinstance(t, Product)
         return tuple([self.shadow(machine, item) for item in t.items])
 
@@ -196,6 +206,7 @@ class Shadows(Numbers):
     def chosen(self, machine: Machine, e: Any, value: Value) -> tuple[int, list[Any]]:
         """The branch that a known value chooses, else the one that takes most memory and work."""
         if not isinstance(value, Shadow):
+            self.decisions += 1
             return super().chosen(machine, e, value)
         if e.functions not in self.dearest:
             self.dearest[e.functions] = None
@@ -216,7 +227,18 @@ class Shadows(Numbers):
         """What a known condition says, else whether the rounds are not over."""
         if isinstance(condition, Shadow) and self.rounds is not None:
             return done < self.rounds
+        self.decisions += 1
         return bool(condition)
+
+    def left(self, condition: object, done: int) -> int:
+        """How many rounds are left of a loop; none that is known where a condition tells."""
+        return self.rounds - done if isinstance(condition, Shadow) and self.rounds else 0
+
+    def steady(self, machine: Machine, body: str) -> Steady | None:
+        """Rounds are multiplied, unless sizes are numbers that rounds are given."""
+        if machine.program.dims(body):
+            return None
+        return Steady(machine, unknown)
 
     def copied(self, x: Any, like: Shaped | None = None) -> Any:
         """A shadow of its own."""

@@ -4,7 +4,7 @@ What a program is given is made into values of the types of its formals here, wh
 evaluates it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -35,6 +35,36 @@ class Tagged(NamedTuple):
 
     tag: int
     payload: Any
+
+
+class Repeated(list[Any]):
+    """A stack most of whose rows are one row.
+
+    It has the length of the stack, and rows by their numbers.  Who goes through it meets the
+    others, that one, and what takes the memory of the rest, so that bytes add up.
+    """
+
+    def __init__(
+        self, rows: Sequence[Any], rest: Sequence[Any], more: int, backward: bool = False
+    ) -> None:
+        super().__init__([*rows, *rest])
+        self.kept, self.more, self.backward = len(rows), more, backward
+
+    def __len__(self) -> int:
+        return self.kept + self.more
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            assert at == slice(None, None, -1), "the rows of a loop that ran the other way"
+            return self.mapped(lambda v: v, not self.backward)
+        i = range(len(self))[-1 - at if self.backward else at]
+        return list.__getitem__(self, min(i, self.kept - 1))
+
+    def mapped(self, f: Callable[[Any], Any], backward: bool | None = None) -> "Repeated":
+        """A stack of what a function makes of the rows."""
+        made = [f(v) for v in self]
+        way = self.backward if backward is None else backward
+        return Repeated(made[: self.kept], made[self.kept :], self.more, way)
 
 
 def may_end(program: Program, name: str) -> bool:
@@ -70,7 +100,7 @@ def plus(x: Any, y: Any) -> Any:
         assert x.tag == y.tag, "tangents of one value have one tag"
         return Tagged(x.tag, plus(x.payload, y.payload))
     if isinstance(x, list):
-        return [plus(a, b) for a, b in zip(x, y, strict=True)]
+        return [plus(x[i], y[i]) for i in range(len(x))]
     if isinstance(x, tuple):
         return tuple([plus(a, b) for a, b in zip(x, y, strict=True)])
     assert np.shape(x) == np.shape(y), "tangents of one value have one size"
@@ -96,6 +126,9 @@ def measure(program: Program, t: Type, value: Any) -> int:
     if isinstance(t, Sum):
         return 0 if value is ZERO else measure(program, t.items[value.tag], value.payload)
     if isinstance(t, Stack):
+        if isinstance(value, Repeated):
+            again = value.more * measure(program, t.items[0], value[value.kept - 1])
+            return again + measure(program, t, [value[i] for i in range(value.kept)])
         n = t.n if value is ZERO else len(value)
         rows = [ZERO] * (n or 0) if value is ZERO else value
         return sum(measure(program, t.items[0], v) for v in rows)

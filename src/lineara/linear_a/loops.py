@@ -379,13 +379,19 @@ class Scan(Loop):
         n = self.n
         if n is None:
             n = next((len(v) for v in (*xs, *lxs) if isinstance(v, list)), 0)
-        rows = self.rows(d)
-        for i in range(n) if self.direction == "fwd" else range(n - 1, -1, -1):
+        rows, done, steady = self.rows(d), 0, machine.values.steady(machine, d.name)
+        while done < n:
+            i = done if self.direction == "fwd" else n - 1 - done
             x, lx = ([_row(v, i) for v in zone] for zone in (xs, lxs))
             given = [*ks, *cs, *x, *lcs, *lx]
             cs = lcs = x = lx = []  # a round may free its carries
             results = yield machine.enter(d.name, given)
             cs, lcs = self.handed_on(d, results, rows)
+            done += 1
+            if steady is not None:
+                done += steady.ended((cs, lcs), rows, n - done)
+        if steady is not None:
+            steady.over()
         ordered = rows if self.direction == "fwd" else [row[::-1] for row in rows]
         return self.stacks(machine, d, cs, lcs, ordered, dims)
 
@@ -505,7 +511,7 @@ class While(Loop):
         dims = self.lengths(machine, ks)
         values.clear()
         machine.owners.share(tuple(ks))  # every round gets them
-        rows, done = self.rows(d), 0
+        rows, done, steady = self.rows(d), 0, machine.values.steady(machine, d.name)
         while True:
             mine = machine.owners.lent(cs)
             (go,) = yield machine.enter(p.name, [*ks, *cs][: len(p.xs)])
@@ -518,6 +524,10 @@ class While(Loop):
             cs = lcs = []  # a round may free its carries
             results = yield machine.enter(d.name, given)
             cs, lcs = self.handed_on(d, results, rows)
+            if steady is not None:
+                done += steady.ended((cs, lcs), rows, machine.values.left(go, done))
+        if steady is not None:
+            steady.over()
         return self.stacks(machine, d, cs, lcs, rows, dims)
 
     def transpose(self, t: object, cs: Sequence[ir.Var]) -> dict[ir.Var, ir.Var]:

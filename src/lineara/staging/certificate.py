@@ -67,9 +67,9 @@ def certified(source: Program, name: str, policy: Policy, operands: Sequence[Any
     """
     made = check(vjp(source, name, policy))
     lin = name + JVP + LIN
-    value, ahead, back = (_taken(made, name + end, operands) for end in ("", JVP, VJP))
-    halves = _taken(made, name + JVP + NL, operands)
-    stored = back if policy is store_all else _taken(vjp(source, name), name + VJP, operands)
+    value, ahead, back = (foretold(made, name + end, operands) for end in ("", JVP, VJP))
+    halves = foretold(made, name + JVP + NL, operands)
+    stored = back if policy is store_all else foretold(vjp(source, name), name + VJP, operands)
     return Certificate(
         linear=(name + JVP, lin, lin + T),
         value=value and value.work,
@@ -82,7 +82,7 @@ def certified(source: Program, name: str, policy: Policy, operands: Sequence[Any
     )
 
 
-def _taken(program: Program, name: str, operands: Sequence[Any]) -> Forecast | None:
+def foretold(program: Program, name: str, operands: Sequence[Any]) -> Forecast | None:
     """A rehearsal, or None where what happens depends on values."""
     try:
         return forecast(program, name, *operands)

@@ -10,7 +10,7 @@ simplified    both         without dead code, copies, zeros and what is computed
 
 import difflib
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -31,7 +31,7 @@ from lineara.passes.simplify import simplify
 from lineara.passes.transpose import transpose
 from lineara.passes.unzip import Policy, store_all, unzip
 from lineara.staging.capture import trace
-from lineara.staging.certificate import Certificate, bytes_of, certified
+from lineara.staging.certificate import Certificate, bytes_of, certified, foretold
 from lineara.staging.definitions import done
 from lineara.staging.tracing import Staged
 from lineara.staging.value_and_map import Halves
@@ -44,13 +44,14 @@ class Stage:
     name: str
     text: str
     definitions: tuple[str, ...]
-    work: int  # of the definitions that are run at this stage, for the arguments given
+    work: int | None  # of the definitions that are run at this stage; None: it depends on values
     size: int  # of what the pass added
 
     @property
     def heading(self) -> str:
         """One line: the name, the definitions and the costs."""
-        return f"{self.name}: {', '.join(self.definitions)}; work {self.work}, size {self.size}"
+        work = "depends on values" if self.work is None else self.work
+        return f"{self.name}: {', '.join(self.definitions)}; work {work}, size {self.size}"
 
     def __str__(self) -> str:
         return f"{self.heading}\n\n{self.text}"
@@ -63,12 +64,13 @@ class Stages:
     what is proved and counted, and `stages.value_and_grad(*args)` runs what came out.
     """
 
-    def __init__(self, staged: Staged, args: tuple, kwargs: dict[str, Any], policy: Policy) -> None:
+    def __init__(
+        self, staged: Staged, args: tuple, kwargs: dict[str, Any], policy: Policy, run: bool = False
+    ) -> None:
         self.staged = staged
         self.operands = staged.operands(args, kwargs)
         staged.definition.test(self.operands)
         f = staged.name
-        self._tape_bytes = 0
         nl, lin, back = f + JVP + NL, f + JVP + LIN, f + JVP + LIN + T
         passes: list[tuple[str, tuple[str, ...], Callable[[Program], Program]]] = [
             ("captured", (f,), lambda p: p),
@@ -83,40 +85,22 @@ class Stages:
             program = go(program)
             programs.append(program)
         self.program = check(program)
-        counted = self._count(f, programs[-2])
+        works, tape_bytes = (_counted if run else _foretold)(
+            f, programs[-2], self.program, self.operands
+        )
         self.stages: list[Stage] = []
         before = Program({}, {})
-        for (name, entries, _), program, work in zip(passes, programs, counted, strict=True):
+        for (name, entries, _), program, work in zip(passes, programs, works, strict=True):
             types = {k: t for k, t in program.types.items() if k not in before.types}
             defs = {k: d for k, d in program.defs.items() if before.defs.get(k) is not d}
             text = show_program(types, defs)
             self.stages.append(Stage(name, text, entries, work, size(Program(types, defs))))
             before = program
-        value, forward, _, reverse, *_ = counted
-        self.certificate = replace(  # what was counted in place of what was foretold
+        value, forward, _, reverse, *_ = works
+        self.certificate = replace(  # that of the stages that are shown
             certified(staged.program, f, policy, self.operands),
-            value=value, forward=forward, reverse=reverse, tape_bytes=self._tape_bytes,
+            value=value, forward=forward, reverse=reverse, tape_bytes=tape_bytes,
         )  # fmt: skip
-
-    def _count(self, f: str, program: Program) -> list[int]:
-        """The work of each stage, measured."""
-        d = program.defs[f + JVP]
-        xs = [_ones(v.type) for v in d.lxs]
-        cs = [_ones(t) for t in d.lresults]
-        value = counted(program, f, *self.operands)
-        ahead = counted(program, f + JVP, *self.operands, *xs)
-        first = counted(program, f + JVP + NL, *self.operands)
-        tape = first.results[-1]
-        self._tape_bytes = bytes_of(tape)
-        halves = [
-            counted(program, f + JVP + LIN, tape, *xs),
-            counted(program, f + JVP + LIN + T, tape, *cs),
-            counted(program, f + JVP + LIN + T + E, tape, *cs),
-        ]
-        works = [first.work + half.work for half in halves]
-        *_, tape = (first := counted(self.program, f + JVP + NL, *self.operands)).results
-        last = counted(self.program, f + JVP + LIN + T + E, tape, *cs)
-        return [value.work, ahead.work, *works, first.work + last.work]
 
     def __getitem__(self, name: str) -> Stage:
         for stage in self.stages:
@@ -154,9 +138,18 @@ class Stages:
 
 
 def stages(
-    f: Callable[..., Any], *args: Any, policy: Policy | str = store_all, **kwargs: Any
+    f: Callable[..., Any],
+    *args: Any,
+    policy: Policy | str = store_all,
+    run: bool = False,
+    **kwargs: Any,
 ) -> Stages:
     """Every stage of the derivative of f at arguments of these types.
+
+    Work and bytes are foretold from the types and from the numbers among the arguments, in a time
+    that does not depend on how often loops go round; a branch that depends on values counts as the
+    dearer one, and what depends on how often a while loop goes round is None.  With `run` each
+    stage is run at these arguments, and counted.
 
     >>> found = stages(lambda x: x * x, 3.0)
     >>> found.certificate.value, found.certificate.forward, found.certificate.tape_bytes
@@ -164,7 +157,43 @@ def stages(
     >>> found.value_and_grad(5.0)
     (25.0, 10.0)
     """
-    return Stages(trace(f, *args, **kwargs), args, kwargs, chosen(policy, "stages"))
+    return Stages(trace(f, *args, **kwargs), args, kwargs, chosen(policy, "stages"), run)
+
+
+Works = tuple[list[int | None], int | None]  # of each stage, and the bytes of the tape
+
+
+def _counted(f: str, program: Program, last: Program, operands: Sequence[Any]) -> Works:
+    """The work of each stage as it is run."""
+    d = program.defs[f + JVP]
+    xs = [_ones(v.type) for v in d.lxs]
+    cs = [_ones(t) for t in d.lresults]
+    value, ahead = counted(program, f, *operands), counted(program, f + JVP, *operands, *xs)
+    first = counted(program, f + JVP + NL, *operands)
+    tape = first.results[-1]
+    halves = [
+        counted(program, f + JVP + LIN, tape, *xs),
+        counted(program, f + JVP + LIN + T, tape, *cs),
+        counted(program, f + JVP + LIN + T + E, tape, *cs),
+    ]
+    works = [first.work + half.work for half in halves]
+    simple = counted(last, f + JVP + NL, *operands)
+    back = counted(last, f + JVP + LIN + T + E, simple.results[-1], *cs)
+    return [value.work, ahead.work, *works, simple.work + back.work], bytes_of(tape)
+
+
+def _foretold(f: str, program: Program, last: Program, operands: Sequence[Any]) -> Works:
+    """The work of each stage as it is known before it is run."""
+    nl, lin = f + JVP + NL, f + JVP + LIN
+    alone = [foretold(program, name, operands) for name in (f, f + JVP, nl)]
+    simple = foretold(last, nl, operands)
+    halves = [(program, lin), (program, lin + T), (program, lin + T + E), (last, lin + T + E)]
+    works = [known and known.work for known in alone[:2]]
+    for p, name in halves:
+        first = simple if p is last else alone[2]
+        half = first and foretold(p, name, [first.results[-1]])
+        works.append(first.work + half.work if first and half else None)
+    return works, alone[2] and bytes_of(alone[2].results[-1])
 
 
 def counted(program: Program, name: str, *values: Any) -> Outcome:
