@@ -132,7 +132,7 @@ class TracedColumn(ExtensionArray):
             return self.copy() if copy else self
         return closed(as_type(self.values, np.dtype(dtype)))
 
-    def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: Any = None) -> Any:
+    def to_numpy(self, dtype: Any = None, copy: bool = False, na_value: object = None) -> Any:
         """The traced array."""
         if na_value is np.nan and isinstance(self.values, Traced):  # asked by pandas' compiled code
             return self.values.__array__()

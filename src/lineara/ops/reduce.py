@@ -234,7 +234,7 @@ min_ = Extremum("min")
 # --- NumPy's functions --------------------------------------------------------------------------
 
 
-def given(option: Any) -> bool:
+def given(option: object) -> bool:
     """Whether an optional argument was given: it is neither None nor np._NoValue."""
     return option is not None and option is not np._NoValue
 

@@ -349,7 +349,7 @@ def _wrap(self: Any, array: Shaped, context: object = None, return_scalar: objec
 
 
 def _refusal(name: str, advice: str) -> Any:
-    def refuse(self: Any, *_: Any, **__: Any) -> Any:
+    def refuse(self: object, *_: Any, **__: Any) -> Any:
         raise NoRuleError(f"{name}: a traced {type_of(self)} has no such method; {advice}")
 
     return refuse

@@ -201,7 +201,7 @@ class Overlay:
             return self._classes.of(kind) is not None or self._holds(value, depth)
         return self._classes.viewable(kind)
 
-    def stands_in(self, value: Any) -> bool:
+    def stands_in(self, value: object) -> bool:
         """Whether copied code sees this in place of something else."""
         known = self._origins.get(id(value))
         return known is not None and known[0] is value

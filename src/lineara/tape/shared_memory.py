@@ -41,7 +41,7 @@ class Overlaps:
         if self.written and any([shares(value, other) for other in self.written]):
             raise written_in_one_place(value)
 
-    def source(self, storage: Any) -> Any:
+    def source(self, storage: object) -> Any:
         """The user's array behind a node, or behind an array of a program; else None."""
         for value, node in self.given[self.indexed :]:
             self.known[id(_written(node))] = value, node

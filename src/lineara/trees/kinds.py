@@ -174,7 +174,7 @@ class Kind:
             return list(x)
         return [self.child(x, key) for key in keys]
 
-    def aux(self, x: object) -> Any:
+    def aux(self, x: Any) -> Any:
         """The part of the container that is neither key nor child, such as a default factory."""
         return None
 
