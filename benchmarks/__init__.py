@@ -2,6 +2,7 @@
 
     python -m benchmarks                   everything, about six minutes; writes RESULTS.md
     python -m benchmarks --only a,c        two tables
+    python -m benchmarks --only a --merge  one table, in the place that it has in RESULTS.md
     python -m benchmarks --quick           fewer rounds, smaller sizes only
     python -m benchmarks --long            also what takes minutes (compiles of unrolled loops, ...)
 

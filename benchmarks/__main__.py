@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from . import peers
-from .report import markdown, show, summary
+from .page import page
+from .report import show, summary
 from .run import Result, excuses, run
 from .table import Row, Table
 from .tables import TABLES
@@ -25,7 +26,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--only", metavar="a,c", help=f"these tables (of {keys})")
     parser.add_argument("--quick", action="store_true", help="fewer rounds, no large sizes")
     parser.add_argument("--long", action="store_true", help="also what takes minutes")
-    parser.add_argument("--out", type=Path, help="where to write the report")
+    parser.add_argument("--out", type=Path, action="append", help="where to write the report")
+    parser.add_argument("--merge", action="store_true", help="renew these tables of the report")
     parser.add_argument("--check", action="store_true", help="compare gradients, time nothing")
     return parser.parse_args()
 
@@ -49,10 +51,11 @@ def main() -> None:
     for text in missed:
         console.print(text, style="red", markup=False)
     whole = not (options.only or options.quick)
-    if options.out or whole:
-        out = options.out or RESULTS
-        out.write_text(markdown(results), encoding="utf-8")
-        console.print(f"written: {out}")
+    if options.out or whole or options.merge:
+        for out in options.out or [RESULTS]:
+            before = out.read_text(encoding="utf-8") if options.merge and out.exists() else ""
+            out.write_text(page(results, before), encoding="utf-8")
+            console.print(f"written: {out}")
 
 
 def chosen(only: str | None) -> list[Table]:

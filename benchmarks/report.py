@@ -1,16 +1,13 @@
 """Print what was measured, ratios first: peer time / our time, beside what was promised."""
 
 from collections.abc import Iterable, Sequence
-from datetime import date
 from itertools import groupby
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from .machine import machine, settings
 from .memory import Memory
-from .peers import versions
 from .run import Comparison, Result, Slope, comparisons, slopes
 from .table import Table
 from .timing import Timing
@@ -157,45 +154,13 @@ def _missed(verdict: Comparison | Slope) -> str:
     return f"({table.key}) {what}: {ratio(verdict.ratio)}, goal {ratio(verdict.goal)}"
 
 
-def markdown(results: Sequence[Result]) -> str:
-    """The whole report."""
-    line, missed = summary(results)
-    parts = [
-        "# Benchmarks: what was measured",
-        f"{line}. A ratio is peer time / our time: 12× means that we are twelve times faster, 1/3 "
-        "that we are three times slower. `published` is the same ratio in the tables of the "
-        "experiment that set the goals; a goal is that ratio / 1.3, or what was agreed in words. "
-        "Rows without a goal are there for completeness, losing ones too. Before timing, every "
-        "system's gradient is compared with the others' at a small size.",
-        "Made by `python -m benchmarks`.",
-        _bullets({"Date": date.today().isoformat(), **machine(), **settings()}),
-        _bullets(versions()),
-    ]
-    if missed:
-        parts += ["## Not reached", "\n".join(f"- {text}" for text in missed)]
-    for table in _tables(results):
-        parts.append(f"## ({table.key}) {table.title}")
-        if table.note:
-            parts.append(table.note)
-        for title, head, rows in sections([r for r in results if r.table is table]):
-            if rows:
-                parts += [f"### {title.capitalize()}", _grid(head, rows)]
-    return "\n\n".join(parts) + "\n"
-
-
-def _tables(results: Sequence[Result]) -> list[Table]:
-    return list({id(r.table): r.table for r in results}.values())
-
-
 def _digits(value: float) -> str:
     return f"{value:.3g}" if value < 999.5 else f"{float(f'{value:.3g}'):,.0f}"
 
 
-def _bullets(facts: dict[str, str]) -> str:
-    return "\n".join(f"- {key}: {value}" for key, value in facts.items())
+def grid(head: Cells, rows: Iterable[Cells]) -> str:
+    """A table of Markdown."""
 
-
-def _grid(head: Cells, rows: Iterable[Cells]) -> str:
     def line(cells: Iterable[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
