@@ -2,6 +2,7 @@
 
 import numpy as np
 
+import lineara
 from lineara.staging.capture import trace as capture
 
 
@@ -12,3 +13,12 @@ def agrees(f, *cases):
         copies = [a.copy() if isinstance(a, np.ndarray) else a for a in args]
         assert np.array_equal(program(*args), f(*copies))
     return program
+
+
+def gradients_agree(f, *cases):
+    """The gradient of the program is that of eager differentiation, with one capture."""
+    program = lineara.jit(lineara.grad(f))
+    for args in cases:
+        expected = lineara.grad(f)(*args)
+        np.testing.assert_allclose(program(*args), expected, rtol=1e-12, atol=1e-14)
+    assert program.captures == 1

@@ -211,6 +211,45 @@ PATTERNS = {
             else:
                 {k} = 0
     """,
+    "perhaps": """
+        {w} = None
+        {k} = 0
+        for {u} in {a}:
+            if {u} > {c} and ({w} is None or {u} < {w}):
+                {w} = {u}
+                {k} += 1
+        {t} = {s} if {w} is None else {w} * 0.5
+    """,
+    "mode": """
+        {w} = "up"
+        {t}, {k} = {s}, 0
+        for {u} in {a}:
+            if {w} == "up":
+                {t} = np.sin({t} + {u})
+                {w} = "down" if {u} > {c} else "up"
+            elif {t} > {u}:
+                {w}, {k} = "stop", {k} + 1
+            elif {w} != "stop":
+                {t} = 0.5 * {t} + {u}
+        {t} += 0.1 if {w} == "stop" else {u}
+    """,
+    "function": """
+        {w} = np.sin if {s} > {c} else np.tanh
+        {t} = 0.0
+        for {u} in {a}:
+            {t} += {w}({u})
+            if {t} > 0.5:
+                {w} = np.cos
+        {k} = 2
+    """,
+    "first": """
+        {w} = None
+        for {i} in range(m):
+            if {a}[{i}] > {c}:
+                {w} = ({i}, {a}[{i}])
+                break
+        {k}, {t} = (0, {s}) if {w} is None else {w}
+    """,
     "primes": """
         {t} = 0.0
         {k} = 2

@@ -112,6 +112,13 @@ class Plain:
             first = other()
         return first
 
+    def is_(self, a, b):
+        self.calls["is_"] += 1
+        return a is b
+
+    def is_not(self, a, b):
+        return a is not b
+
     def not_(self, x):
         self.calls["not_"] += 1
         return not x

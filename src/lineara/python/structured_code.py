@@ -55,6 +55,7 @@ from lineara.python.liveness import (
 )
 from lineara.python.namespaces import FORMS
 
+AROUND = "around."  # what the function is called in which rewritten ones are compiled
 FUTURE = __future__.annotations.compiler_flag
 _FRAMES = {"locals", "eval", "exec", "vars", "dir", "__import__", "_getframe", "currentframe"}
 _GENERATORS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
@@ -171,7 +172,7 @@ def _compiled(f: FunctionType, node: Any) -> CodeType | None:
     if itself.isidentifier() and itself not in free:
         body.insert(0, ast.Global([itself]))  # where a function finds itself, or its class
     names = [ast.arg(name) for name in free if name != "__class__"]
-    around = _function("around", ast.arguments([], names, None, [], [], None, []), body)
+    around = _function(AROUND, ast.arguments([], names, None, [], [], None, []), body)
     module = ast.fix_missing_locations(ast.Module([around], []))
     flags = f.__code__.co_flags & FUTURE
     code = compile(module, f.__code__.co_filename, "exec", flags, dont_inherit=True)
@@ -180,7 +181,7 @@ def _compiled(f: FunctionType, node: Any) -> CodeType | None:
         code = todo.pop(0)
         nested = [c for c in code.co_consts if isinstance(c, CodeType)]
         mine = [c for c in nested if c.co_name == f.__code__.co_name]
-        if mine and code.co_name in ("around", owner):
+        if mine and code.co_name in (AROUND, owner):
             return mine[0] if {*mine[0].co_freevars} <= {*free} else None
         todo += nested
     return None
@@ -335,7 +336,7 @@ class _Function:
         made: list[ast.stmt] = []
         for i, s in enumerate(statements):
             if isinstance(s, ast.If | ast.While | ast.For) or _leaves(s):
-                if not _leaves(s):
+                if not _leaves(s) and not _tells(s):
                     made += self.form(s, None, live)
                 elif isinstance(s, _EXITS):
                     made.append(self.exit(s, top))
@@ -499,13 +500,13 @@ class _Expressions(ast.NodeTransformer):
         return _at(_form("not_", node.operand), node) if isinstance(node.op, ast.Not) else node
 
     def visit_Compare(self, node: ast.Compare) -> Any:
-        """A chain of comparisons."""
+        """A chain of comparisons, and `is`."""
         if len(node.ops) < 2 or not _movable(node):
-            return self.generic_visit(node)
+            return _identity(self.generic_visit(node))
         parts = [self.visit(v) for v in (node.left, *node.comparators)]
         steps = []
         for op, right in zip(node.ops, parts[1:], strict=True):
-            one = ast.Compare(_load("l"), [op], [_load("r")])
+            one = self.visit(ast.Compare(_load("l"), [op], [_load("r")]))
             act = ast.Lambda(_no_arguments("l", "r"), one)
             steps.append(ast.Tuple([act, _thunk(right)], ast.Load()))
         return _at(_form("chain", parts[0], *steps), node)
@@ -541,7 +542,12 @@ class _Expressions(ast.NodeTransformer):
 
 
 class _Calls(ast.NodeTransformer):
-    """Rewrites the calls of code that is otherwise unchanged."""
+    """Rewrites the calls and identity tests of code that is otherwise unchanged."""
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        """`is` of two values."""
+        self.generic_visit(node)
+        return _identity(node)
 
     def visit_Call(self, node: ast.Call) -> Any:
         """A call is asked for."""
@@ -553,6 +559,14 @@ class _Calls(ast.NodeTransformer):
         return node
 
     visit_FunctionDef = visit_AsyncFunctionDef = visit_ClassDef = visit_Lambda  # type: ignore[assignment]
+
+
+def _identity(node: Any) -> Any:
+    """`a is b` as a form."""
+    if len(node.ops) > 1 or not isinstance(node.ops[0], ast.Is | ast.IsNot):
+        return node
+    name = "is_" if isinstance(node.ops[0], ast.Is) else "is_not"
+    return _at(_form(name, node.left, *node.comparators), node)
 
 
 def _asked(node: ast.Call) -> ast.Call:
@@ -582,6 +596,17 @@ def _leaves(s: ast.stmt) -> bool:
     return any(map(_leaves, rest)) or any([_returns(b) for b in body])
 
 
+def _tells(s: ast.stmt) -> bool:
+    """Whether a statement ends in an exception where a value is None, or is no other object."""
+    if not isinstance(s, ast.If) or not (_always(s.body) or _always(s.orelse)):
+        return False
+    by_name = isinstance(s.test, ast.Name) or (
+        isinstance(s.test, ast.UnaryOp) and isinstance(s.test.operand, ast.Name)
+    )
+    asks = [o for n in ast.walk(s.test) if isinstance(n, ast.Compare) for o in n.ops]
+    return by_name or any([isinstance(o, ast.Is | ast.IsNot) for o in asks])
+
+
 def _always(block: Sequence[ast.stmt]) -> bool:
     """Whether a block never falls through its end."""
     if not block:
@@ -609,4 +634,9 @@ def _nested(nodes: Sequence[ast.AST]) -> None:
             _nested([*children(n)])
 
 
-__all__ = ["structured", "why_unread"]
+def is_structured(code: CodeType) -> bool:
+    """Whether code was rewritten."""
+    return code.co_qualname.startswith(AROUND)
+
+
+__all__ = ["is_structured", "structured", "why_unread"]

@@ -43,6 +43,9 @@ class Reading:
     recursive    the code that calls itself where staged values decide, and which of its whole
                  numbers change from call to call
     entered      the calls of such code that go on, and where
+    choosing     the loops that may carry one of several values, by their code
+    left         which of such values are left in the block that is being written
+    told         what conditions tell of these, by their variables
     """
 
     def __init__(self, way: Way, calls: bool, function: Callable[..., Any]) -> None:
@@ -58,6 +61,9 @@ class Reading:
         self.statements: dict[CodeType, Any] = {}
         self.called: set[CodeType] = set()
         self.entered: dict[CodeType, list[Any]] = defaultdict(list)
+        self.choosing: set[CodeType] = set()
+        self.left: dict[int, tuple[Any, frozenset[int]]] = {}
+        self.told: dict[Any, Any] = {}
 
     def again(self) -> NoReturn:
         """Begin the trace again, with what has been found of functions that call themselves."""

@@ -1,19 +1,21 @@
 """Branches: blocks of which a staged condition takes one become definitions that a `cond` calls."""
 
 import dis
-from collections.abc import Callable, Sequence
-from types import TracebackType
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType, TracebackType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.errors import LinearaError, StagingError, StructureError, describe_line
+from lineara.errors import LinearaError, StagingError, describe_line
 from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.facts.types import type_of
 from lineara.linear_a.branches import Cond
 from lineara.ops.value_checks import CHECKED, checked
 from lineara.python.function_copies import is_user_code
+from lineara.staging.capture.choices import OneOf, asked, knowing, told_by
+from lineara.staging.capture.columns import Column, Joined, join, with_choices
 from lineara.staging.capture.containers import (
     Name,
     Snapshot,
@@ -22,16 +24,7 @@ from lineara.staging.capture.containers import (
     in_use,
     refuse_changes,
 )
-from lineara.staging.capture.records import (
-    Column,
-    Joined,
-    Record,
-    change,
-    join,
-    mark_aliases,
-    record,
-    together,
-)
+from lineara.staging.capture.records import Record, change, mark_aliases, record, together
 from lineara.staging.capture.variables import (
     ON,
     UNSET,
@@ -60,6 +53,8 @@ def is_staged(v: Leaf) -> bool:
 
 def truth(v: Any) -> Any:
     """Whether a value is true: a bool, or a staged one."""
+    if type(v) is OneOf:
+        return asked(v, truth)
     if isinstance(v, Traced):
         v = v.now() if v.shape else v
     if not is_staged(v):
@@ -87,7 +82,7 @@ def branch(
     test: object, then: Callable[[], Way], orelse: Callable[[], Way], variables: Variables
 ) -> Way:
     """One of two blocks; what they leave in variables and in containers is joined."""
-    level, both = level_of_trace(), (then, orelse)
+    level, both, told = level_of_trace(), (then, orelse), told_by(test)
     variables = variables.with_entries()
     before = variables.all()
     blocks: dict[Callable[[], Way], _Written] = {}
@@ -98,11 +93,12 @@ def branch(
         snapshot = Snapshot(block)
         error: Exception | None = None  # what the block raises, whatever the values
         try:
-            one = _Written.of(level, block, variables, before[0], snapshot)
+            with knowing(told.holds if block is then else told.fails, variables) as narrowed:
+                one = _Written.of(level, block, variables, before[0], snapshot)
             if isinstance(one, Exception):
                 error = one
             else:
-                blocks[block] = one
+                blocks[block] = one._replace(narrowed=narrowed)
         except Unknown as unknown:  # the other branch says what the function gives
             level.shared.skipped.add(unknown.key)
             if block is orelse and not blocks:
@@ -123,7 +119,8 @@ def branch(
         refuse_changes(changed, "branch")
         if error is not None:
             check(test if block is then else op("logical_not")(test), error, _line(error))
-            return (orelse if block is then else then)()
+            with knowing(told.fails if block is then else told.holds, variables):
+                return (orelse if block is then else then)()
         if block is orelse and then in blocks and len(variables.cells) > known:
             todo = [then]  # with what the other one changes
     written = [blocks[b] for b in both if b in blocks]
@@ -137,6 +134,12 @@ class _Written(NamedTuple):
     values: dict[Any, Any]  # what the places hold at its end
     left: Way
     snapshot: Snapshot  # what it could reach before
+    narrowed: Mapping[Place, Any] = MappingProxyType({})  # what choices held that it knew
+
+    def leaves(self, n: Place, before: Leaf) -> bool:
+        """Whether a place holds at its end what it held."""
+        value = self.values[n]
+        return value is before or (n in self.narrowed and value is self.narrowed[n])
 
     @classmethod
     def of(
@@ -226,7 +229,7 @@ class _Form:
         perhaps = {n: None for w in self.left if isinstance(w, Mixed) for n in w.perhaps}
         names = [
             n for n, v in self.before.items()
-            if n in perhaps or any([w[n] is not v for w in self.ways])
+            if n in perhaps or not all([b.leaves(n, v) for b in self.blocks])
         ]  # fmt: skip
         some: dict[Any, frozenset[int]] = {}  # on which ways those have a value that may have none
         joined: dict[Any, Joined] = {"code": self._join("code", "the way out")}
@@ -293,6 +296,10 @@ class _Form:
         full = [c for c in columns if c.tree is not UNSET]
         if len(full) < len(columns):  # of a return that the other branch does not make
             columns = [full[0] if c.tree is UNSET else c for c in columns]
+        else:
+            columns = with_choices(columns)
+            for r, c in zip(self.records, columns, strict=True):
+                r.columns[key] = c
         one = join(what, columns, WHERE)
         if len(full) < len(columns):
             likes = next(c.seen for c in full)
@@ -392,10 +399,8 @@ def result(way: Way) -> Any:
         return way.value
     if not isinstance(way, Mixed):
         return None
-    raise StructureError(
-        "the function returns a value on one way and falls through its end on another, which a "
-        "staged condition decides; return a value on both"
-    )
+    falls = op("equal")(way.code, ON)
+    return result(branch(falls, lambda: Return(None), lambda: Return(way.value), Variables(())))
 
 
 __all__ = ["branch", "check", "follow", "is_staged", "level_of_trace", "result", "truth", "without"]

@@ -18,7 +18,7 @@ from lineara.facts.primitive import op
 from lineara.python.number_classes import constructor
 from lineara.python.user_code import reading
 from lineara.staging import texts
-from lineara.staging.capture import output, outside, sequences, whole_numbers
+from lineara.staging.capture import choices, output, outside, sequences, whole_numbers
 from lineara.staging.capture.branches import (
     branch,
     check,
@@ -30,8 +30,9 @@ from lineara.staging.capture.branches import (
     without,
 )
 from lineara.staging.capture.calls import called
+from lineara.staging.capture.choices import OneOf, Told, tell, told_by
 from lineara.staging.capture.containers import Consumed
-from lineara.staging.capture.loops import Loop
+from lineara.staging.capture.loops import ChoiceNeeded, Loop
 from lineara.staging.capture.sequences import items_of
 from lineara.staging.capture.variables import (
     BREAK,
@@ -53,27 +54,38 @@ ATTEMPTS = 2  # how often a loop is tried as a form before its rounds are writte
 Block: TypeAlias = Callable[[], Any] | None  # of statements, where there are any
 
 
-def _as_form(body: Any, write: Callable[[], Way], must: object = False) -> tuple[bool, Way]:
+def _as_form(
+    body: Any, write: Callable[[], Way], must: object = False, chooses: bool = True
+) -> tuple[bool, Way]:
     """Try to write a loop as a form; if that cannot be done all is as it was.
 
-    One that has been tried often is tried again only if it `must` be a form.
+    One that has been tried often is tried again only if it `must` be a form, or `chooses` what it
+    carries.  Before its first round it does not: None may be there, and a number ever after.
     """
-    level, refusals = tracing(), _refusals(body)
-    if level is None or (len(refusals) >= ATTEMPTS and not must):
+    level, refusals, now = tracing(), _refusals(body), reading()
+    again = must or (chooses and body.__code__ in (now.choosing if now else ()))
+    if level is None or now is None or (len(refusals) >= ATTEMPTS and not again):
         return False, None
     refused, mark, bindings = [*threads.refused], level.mark(), len(level.out.bindings)
-    try:
-        way = write()
-        note(body, FORM)
-        return True, way
-    except Exception as e:  # whatever comes of it: the rounds in Python tell what it is
-        if isinstance(e, StagingError) and e.final:
-            raise
-        refusals.append(e)
-        threads.refused[:] = refused
-        level.back_to(mark)
-        del level.out.bindings[bindings:]
-        return False, None
+    while True:
+        try:
+            way = write()
+        except Exception as e:  # whatever comes of it: the rounds in Python tell what it is
+            if isinstance(e, StagingError) and e.final:
+                raise
+            refusals.append(e)
+            threads.refused[:] = refused
+            level.back_to(mark)
+            del level.out.bindings[bindings:]
+            often = len(refusals) >= ATTEMPTS or must
+            if not (isinstance(e, ChoiceNeeded) and often and chooses):
+                return False, None
+            now.choosing.add(body.__code__)
+        else:
+            if refusals:  # of its first round
+                refusals.pop()
+            note(body, FORM)
+            return True, way
 
 
 def note(block: Any, what: object) -> None:
@@ -192,7 +204,9 @@ def _numbered(items: Any, first: int, body: Callable[..., Any], variables: Varia
         if n - k > WRITTEN_OUT:
             at = items.at if k == 0 else (lambda i, k=k: items.at(i + k))
             done, way = _as_form(
-                body, lambda at=at, k=k: Loop(variables, body, at, n - k, None, True).write()
+                body,
+                lambda at=at, k=k: Loop(variables, body, at, n - k, None, True).write(),
+                chooses=k > 0,
             )
             if done:
                 return way
@@ -229,35 +243,70 @@ def _after(way: Way, orelse: Block, rest: Block, variables: Variables) -> Way:
 
 # --- expressions ----------------------------------------------------------------------------------
 
-NONE = Variables(())
 text, percent = texts.text, texts.percent
 
 
 def asked(f: Callable[..., Any]) -> Any:
     """What is called, where it may be."""
-    return output.warn if f is warnings.warn else texts.asked(outside.asked(f))
+    if type(f) is OneOf:
+        return lambda *args, **options: _each(f, lambda g: asked(g)(*args, **options))
+    if f is warnings.warn:
+        return output.warn
+    return choices.refusing(texts.asked(outside.asked(f)))
 
 
-def choose(test: object, then: Callable[[], Any], orelse: Callable[[], Any]) -> Any:
-    """`then if test else orelse`."""
+def _each(x: Leaf, act: Callable[[Any], Any]) -> Any:
+    """What comes of a value, or of the alternative that a choice is."""
+    if type(x) is not OneOf:
+        return act(x)
+    first, *others = [x.trees[k] for k in sorted(choices.left_of(x))]
+    if not others:
+        return act(first)
+    is_first = choices.asked(x, lambda tree: tree is first)
+    return choose(is_first, lambda: _each(x, act), lambda: _each(x, act))
+
+
+def choose(
+    test: object, then: Callable[[], Any], orelse: Callable[[], Any], *inner: Callable[[], Any]
+) -> Any:
+    """`then if test else orelse`; `inner` are the user's expressions that these evaluate."""
     t = truth(test)
     if not is_staged(t):
         return then() if t else orelse()
-    return result(branch(t, lambda: Return(then()), lambda: Return(orelse()), NONE))
+    variables = Variables((), then, orelse, *inner)
+    return result(branch(t, lambda: Return(then()), lambda: Return(orelse()), variables))
 
 
 def and_(first: object, *others: Callable[[], Any]) -> Any:
     """`first and …`: the first that is false, or the last."""
-    if not others:
-        return first
-    return choose(first, lambda: and_(others[0](), *others[1:]), lambda: first)
+    return _connected(first, others, True)
 
 
 def or_(first: object, *others: Callable[[], Any]) -> Any:
     """`first or …`: the first that is true, or the last."""
+    return _connected(first, others, False)
+
+
+def _connected(first: object, others: tuple[Callable[[], Any], ...], goes_on: bool) -> Any:
+    """The first whose truth is not `goes_on`, or the last; where it is, all are known to be so."""
     if not others:
         return first
-    return choose(first, lambda: first, lambda: or_(others[0](), *others[1:]))
+    t, last = truth(first), Told()
+
+    def rest() -> Any:
+        nonlocal last
+        value = _connected(others[0](), others[1:], goes_on)
+        last = told_by(value)
+        return value
+
+    if not is_staged(t):
+        return rest() if t is goes_on else first
+    told = told_by(t)
+    both = (rest, lambda: first) if goes_on else (lambda: first, rest)
+    y = choose(t, *both, *others)
+    holds, fails = (*told.holds, *last.holds), (*told.fails, *last.fails)
+    tell(y, Told(holds, ()) if goes_on else Told((), fails))
+    return y
 
 
 def not_(x: Leaf) -> Any:
@@ -265,7 +314,19 @@ def not_(x: Leaf) -> Any:
     t = truth(x)
     if not is_staged(t):
         return not t
-    return _truth_value(op("logical_not")(t))
+    y, told = _truth_value(op("logical_not")(t)), told_by(t)
+    tell(y, Told(told.fails, told.holds))
+    return y
+
+
+def is_(a: Leaf, b: Leaf) -> Any:
+    """`a is b`."""
+    return choices.is_(a, b)
+
+
+def is_not(a: Leaf, b: Leaf) -> Any:
+    """`a is not b`."""
+    return not_(choices.is_(a, b))
 
 
 def chain(left: object, *steps: tuple[Callable[[Any, Any], Any], Callable[[], Any]]) -> Any:
@@ -343,6 +404,8 @@ BUILTINS = (
     (builtins.any, any_),
     (builtins.all, all_),
     (builtins.bool, constructor(builtins.bool, lambda x: _truth_value(truth(x)))),
+    (operator.is_, is_),
+    (operator.is_not, is_not),
     *whole_numbers.BUILTINS,
     *output.BUILTINS,
 )

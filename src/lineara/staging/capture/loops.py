@@ -21,19 +21,18 @@ from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.rules_as_text import Emitter, closed
 from lineara.python.user_code import reading
 from lineara.staging.capture.branches import branch, is_staged, level_of_trace, truth, without
-from lineara.staging.capture.containers import Name, Snapshot, doubt, held, in_use, refuse_changes
-from lineara.staging.capture.records import (
+from lineara.staging.capture.choices import OneOf, flattened
+from lineara.staging.capture.columns import (
+    MISSING,
     Column,
     Joined,
-    Record,
-    change,
     is_leaf,
     join,
-    mark_aliases,
-    record,
     same_constant,
-    together,
+    with_choices,
 )
+from lineara.staging.capture.containers import Name, Snapshot, doubt, held, in_use, refuse_changes
+from lineara.staging.capture.records import Record, change, mark_aliases, record, together
 from lineara.staging.capture.variables import (
     CONTINUED,
     ON,
@@ -55,7 +54,6 @@ from lineara.staging.staged_arrays import Cell, StagedArray
 from lineara.staging.staged_level import FLOAT64, Perhaps, Seen, seen
 from lineara.tape.levels import threads
 from lineara.tape.node import Traced
-from lineara.trees import flatten
 
 WHERE = "before and after a round of a staged loop"
 TRIALS = 12  # how often the body is written until its carries are what they are
@@ -141,7 +139,7 @@ class Loop:
         for n, was in likes.items():
             if n not in self.before:
                 continue
-            leaves, structure = flatten(self.before[n])
+            leaves, structure = flattened(self.before[n])
             now = [seen(v) if is_leaf(v) else None for v in leaves]
             if len(was) == len(now) and all(map(_may_be, now, was)):
                 pairs = zip(now, was, strict=True)
@@ -155,8 +153,9 @@ class Loop:
         arrays = bool(stores) or self.test is None
         for n in changed:
             v = self.before.get(n, UNSET)
-            if isinstance(v, Traced) or type(v) in (bool, float) or _is_whole(v):
-                leaves, structure = flatten(v)
+            is_value = isinstance(v, Traced) and type(v) is not OneOf
+            if is_value or type(v) in (bool, float) or _is_whole(v):
+                leaves, structure = flattened(v)
                 like = seen(v)
                 if arrays and like.type == FLOAT64 and like.weak not in (False, None):
                     around = like.weak if type(like.weak) is Perhaps else ()
@@ -199,7 +198,7 @@ class Loop:
             level.take(cell)
             cell.content = node.now().v
             cell.version += 1
-        arrays = [(n, v) for n, t in start.items() for v in flatten(t)[0]]
+        arrays = [(n, v) for n, t in start.items() for v in flattened(t)[0]]
         way = self.body(*([] if self.at is None else [self.at(i)]))
         on: Any = True
         way = without(way, self.variables, CONTINUED)
@@ -261,11 +260,12 @@ class Loop:
                 continue
             if end.tree is UNSET:
                 raise StructureError(f"{said(n)} is deleted in a staged loop")
-            slot = self._slot(n, begin, end)
+            slot, body.columns[n,] = self._slot(n, begin, end)
             if slot.results:
                 slots[n] = slot
                 known = self.slots[n].likes if n in self.slots else []
-                done = done and _alike(slot.likes, self._as_either(known))
+                same = n in self.slots and slot.structure == self.slots[n].structure
+                done = done and same and _alike(slot.likes, self._as_either(known))
         if any([cell not in body.changed for cell in self.guessed[1]]):
             return None
         new = [cell for cell in body.changed if cell not in self.cells]
@@ -275,17 +275,30 @@ class Loop:
         self.slots = slots
         return done
 
-    def _slot(self, n: Place, begin: Tree, end: Column) -> Joined:
-        """What a variable is before and after a round, and in the rounds written so far."""
-        leaves, structure = flatten(begin)
-        likes = [seen(v) if is_leaf(v) else None for v in leaves]
-        known = self.slots[n].likes if n in self.slots else [None] * len(likes)
-        known = [k and self._without_guess(k) for k in known]
+    def _slot(self, n: Place, begin: Tree, end: Column) -> tuple[Joined, Column]:
+        """What a variable is before and after a round, and in the rounds written so far.
+
+        With the column at the end of a round, which may be a choice as the slot is.
+        """
+        leaves, structure = flattened(begin)
+        slot = self.slots.get(n) or Joined(structure, leaves, [None] * len(leaves))
+        known = [k and self._without_guess(k) for k in slot.likes]
+        likes = [seen(v) if is_leaf(v) else None for v in slot.constants]
         now = [k or t for k, t in zip(known, likes, strict=True)]
-        columns = [Column(begin, structure, leaves, [], t, []) for t in (likes, now)]
-        joined = join(said(n), [columns[0], end, columns[1]], WHERE)
+        none = [None] * len(likes)
+        columns = [
+            Column(begin, slot.structure, slot.constants, slot.constants, t, none, held(begin))
+            for t in (likes, now)
+        ]
+        first, end, last = with_choices([columns[0], end, columns[1]])
+        if first.structure != slot.structure:
+            if self._key not in self.reading.choosing:
+                raise ChoiceNeeded(f"{said(n)} is one thing or another {WHERE}")
+            known = [None] * len(first.leaves)
+        joined = join(said(n), [first, end, last], WHERE)
         carried = [t or k for t, k in zip(joined.likes, known, strict=True)]
-        return Joined(structure, leaves, [t and self._without_guess(t) for t in carried])
+        carried = [t and self._without_guess(t) for t in carried]
+        return Joined(first.structure, first.leaves, carried), end
 
     def _without_guess(self, like: Seen) -> Seen:
         """A type without the guess of this loop that it may be of either kind."""
@@ -314,9 +327,10 @@ class Loop:
         results: list[ir.Var] = []
 
         def carry(like: Seen, value: Leaf, at_first: object) -> None:
-            initial.append(_converted(level, at_first, like))
+            zero = np.zeros(like.type.shape, like.type.dtype)
+            initial.append(_converted(level, zero if at_first is MISSING else at_first, like))
             likes.append(like)
-            results.append(body.variable(value, like.type))
+            results.append(body.variable(zero if value is None else value, like.type))
 
         if self.at is not None:
             carry(COUNT, columns["i"].entered[0], 0)
@@ -430,6 +444,10 @@ class Loop:
             stores.append(id(leaf.w.buffer) if isinstance(leaf, StagedArray) else id(leaf))
         if len({*stores}) < len(stores):
             raise _refusal(carried[0][0])
+
+
+class ChoiceNeeded(StructureError):
+    """What a loop carries is one thing before a round and another after it."""
 
 
 def _found(column: Column) -> Joined:

@@ -1,40 +1,23 @@
 """A block as a definition: what it writes, what it leaves in variables and in arrays.
 
 record(around, like, formals, run)     run writes one definition inside `around`
-join(...)                              what variables hold after one of several blocks
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.errors import ShapeError, StagingError, StructureError
-from lineara.facts.hints import Leaf, Tree
+from lineara.errors import StagingError
+from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
-from lineara.facts.types import ArrayType, is_number, show_type
+from lineara.facts.types import ArrayType
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.rules_as_text import Boxed, closed, tidy
-from lineara.staging.capture.containers import held
-from lineara.staging.capture.variables import UNSET
-from lineara.staging.control_flow import joined
+from lineara.staging.capture.columns import Column, column
 from lineara.staging.staged_arrays import Aliases, Cell, StagedArray, as_box
-from lineara.staging.staged_level import EXACT, FLOAT64, Seen, StagedLevel, seen
+from lineara.staging.staged_level import Seen, StagedLevel
 from lineara.tape.levels import open_level
-from lineara.tape.node import Traced
-from lineara.trees import Structure, flatten, unflatten
-
-
-class Column(NamedTuple):
-    """A value that a block leaves: its containers, and its leaves as they are and as entered."""
-
-    tree: Any  # as the block gave it; UNSET for none
-    structure: Structure | None
-    leaves: list[Any]
-    entered: list[Any]  # boxes, and constants
-    seen: list[Seen | None]  # what is known of the leaves that are numbers
-    aliases: list[Any]  # of each leaf the array whose memory it shares, which others may hold
-    containers: Sequence[Any] = ()  # those of its containers that can be changed
 
 
 class Record(NamedTuple):
@@ -88,7 +71,7 @@ def record(
         level.hands_on = True
         nodes = [level.formal(n, known) for n, known in formals]
         variables = [n.now().v.var for n in nodes]
-        columns = {key: _column(level, tree) for key, tree in run(level, nodes).items()}
+        columns = {key: column(level, tree) for key, tree in run(level, nodes).items()}
         level.shared.refuse_changes()
         changed = {
             cell: as_box(level, cell.content)
@@ -98,116 +81,6 @@ def record(
         mentions = [(a, v) for v, a in (*level.around.values(), *level.beside)]
         out, stays = level.out, level.shared.stays
     return Record(name, level, out, variables, columns, changed, mentions, stays)
-
-
-def _column(level: StagedLevel, tree: Tree) -> Column:
-    if tree is UNSET:
-        return Column(UNSET, None, [], [], [], [])
-    leaves, structure = flatten(tree)
-    aliases = [_alias(level, v) for v in leaves]
-    known = [seen(v) if is_leaf(v) else None for v in leaves]
-    entered = [_entered(level, v) for v in leaves]
-    return Column(tree, structure, leaves, entered, known, aliases, held(tree))
-
-
-def is_leaf(v: Any) -> bool:
-    """Whether a leaf is a number or an array, staged or not."""
-    return isinstance(v, Traced | np.ndarray | bool | np.bool_) or is_number(v)
-
-
-def _entered(level: StagedLevel, v: Any) -> Any:
-    v = level.entered(v) if issubclass(type(v), Traced) else v
-    return as_box(level, v) if issubclass(type(v), np.ndarray) and v.ndim else v
-
-
-def _alias(level: StagedLevel, v: Any) -> Any:
-    """The array itself, where other arrays than the block's own variables may show its memory."""
-    if not issubclass(type(v), StagedArray):
-        return v if issubclass(type(v), np.ndarray) and v.ndim else None
-    own = v.w.buffer.home is level and not v.w.steps and v.w.source is None
-    return None if own else v
-
-
-class Joined(NamedTuple):
-    """What one column is after one of several blocks: its structure, and of each leaf a type."""
-
-    structure: Structure | None
-    constants: list[Any]
-    likes: list[Seen | None]  # None for a constant
-
-    def tree(self, nodes: Iterable[Any]) -> Any:
-        """The value with these in place of the leaves that are no constants."""
-        if self.structure is None:
-            return UNSET
-        left = iter(nodes)
-        pairs = zip(self.constants, self.likes, strict=True)
-        return unflatten(self.structure, [c if t is None else next(left) for c, t in pairs])
-
-    @property
-    def results(self) -> list[Seen]:
-        """The types of the leaves that are no constants."""
-        return [t for t in self.likes if t is not None]
-
-
-def join(what: str, columns: Sequence[Column], where: str) -> Joined:
-    """What a value is that is one of these; `what` and `where` say so in errors."""
-    first = columns[0]
-    for c in columns:
-        if c.structure != first.structure:
-            raise StructureError(
-                f"{what} is {_shown(first)} and {_shown(c)} {where}; make it the same containers"
-            )
-    constants, likes = [], []
-    for i, leaf in enumerate(first.leaves):
-        like = _join_leaf(what, [c.leaves[i] for c in columns], [c.seen[i] for c in columns], where)
-        constants.append(leaf)
-        likes.append(like)
-    return Joined(first.structure, constants, likes)
-
-
-def same_constant(a: object, b: object) -> bool:
-    """Whether two leaves are one and the same constant."""
-    if a is b:
-        return not isinstance(a, Traced | np.ndarray)
-    if isinstance(a, Traced | np.ndarray) or type(a) is not type(b):
-        return False
-    if isinstance(a, float | complex):
-        return repr(a) == repr(b)
-    return isinstance(a, int | str | bytes | bool | np.generic) and bool(a == b)
-
-
-def _join_leaf(what: str, leaves: list[Any], known: list[Seen | None], where: str) -> Seen | None:
-    if all([same_constant(v, leaves[0]) for v in leaves]):
-        return None
-    numbers = [k for k in known if k is not None]
-    if len(numbers) < len(known):
-        shown = " and ".join(dict.fromkeys(map(_shown_leaf, leaves)))
-        raise StructureError(f"{what} is {shown} {where}; what is no number must be the same there")
-    types = {k.type.dtype for k in numbers}
-    if len(types) > 1 and not all(map(_is_float, leaves, numbers)):
-        shown = " and ".join(dict.fromkeys([repr(k.type) for k in numbers]))
-        raise StructureError(
-            f"{what} is {shown} {where}, and what Python does with these differs; make them of one "
-            "type, with float() or astype"
-        )
-    if len({k.type.shape for k in numbers}) > 1:
-        shown = " and ".join(dict.fromkeys([repr(k.type) for k in numbers]))
-        raise ShapeError(f"{what} is {shown} {where}; it must keep its shape")
-    return joined(numbers)
-
-
-def _is_float(leaf: Any, known: Seen) -> bool:
-    """Whether a leaf is a float64, or a whole number that is one: 0 where another one is 0.5."""
-    whole = type(leaf) is int and abs(leaf) <= EXACT
-    return whole or (not known.type.shape and known.type == FLOAT64)
-
-
-def _shown(c: Column) -> str:
-    return "without a value" if c.structure is None else f"{c.structure}"
-
-
-def _shown_leaf(v: Leaf) -> str:
-    return repr(v) if v is None or isinstance(v, str | bool | int | float) else show_type(v)
 
 
 def together(around: StagedLevel, records: Sequence[Record]) -> tuple[list[Boxed], list[dict]]:

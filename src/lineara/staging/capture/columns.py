@@ -1,0 +1,261 @@
+"""What blocks leave in a place, by leaves; what the place holds after one of several blocks.
+
+column(level, tree)     what a block leaves
+with_choices(columns)   where blocks leave different things, each as a choice of one of these
+join(columns)           the containers, constants and types after one of the blocks
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lineara.errors import ShapeError, StructureError
+from lineara.facts.hints import Leaf, Tree
+from lineara.facts.primitive import op
+from lineara.facts.types import is_number
+from lineara.staging.capture.choices import Shape, built, flattened
+from lineara.staging.capture.containers import held
+from lineara.staging.capture.variables import UNSET
+from lineara.staging.control_flow import joined
+from lineara.staging.staged_arrays import StagedArray, as_box
+from lineara.staging.staged_level import EXACT, FLOAT64, Seen, StagedLevel, seen
+from lineara.tape.node import Traced
+from lineara.trees import LEAF
+
+
+class Column(NamedTuple):
+    """A value that a block leaves: its containers, and its leaves as they are and as entered."""
+
+    tree: Any  # as the block gave it; UNSET for none
+    structure: Shape | None
+    leaves: list[Any]
+    entered: list[Any]  # boxes, and constants
+    seen: list[Seen | None]  # what is known of the leaves that are numbers
+    aliases: list[Any]  # of each leaf the array whose memory it shares, which others may hold
+    containers: Sequence[Any] = ()  # those of its containers that can be changed
+
+
+def column(level: StagedLevel, tree: Tree) -> Column:
+    """What a block leaves in a place."""
+    if tree is UNSET:
+        return Column(UNSET, None, [], [], [], [])
+    leaves, structure = flattened(tree)
+    aliases = [_alias(level, v) for v in leaves]
+    known = [seen(v) if is_leaf(v) else None for v in leaves]
+    entered = [_entered(level, v) for v in leaves]
+    return Column(tree, structure, leaves, entered, known, aliases, held(tree))
+
+
+def is_leaf(v: Any) -> bool:
+    """Whether a leaf is a number or an array, staged or not."""
+    return isinstance(v, Traced | np.ndarray | bool | np.bool_) or is_number(v)
+
+
+def _entered(level: StagedLevel, v: Any) -> Any:
+    v = level.entered(v) if issubclass(type(v), Traced) else v
+    return as_box(level, v) if issubclass(type(v), np.ndarray) and v.ndim else v
+
+
+def _alias(level: StagedLevel, v: Any) -> Any:
+    """The array itself, where other arrays than the block's own variables may show its memory."""
+    if not issubclass(type(v), StagedArray):
+        return v if issubclass(type(v), np.ndarray) and v.ndim else None
+    own = v.w.buffer.home is level and not v.w.steps and v.w.source is None
+    return None if own else v
+
+
+class Joined(NamedTuple):
+    """What one column is after one of several blocks: its structure, and of each leaf a type."""
+
+    structure: Shape | None
+    constants: list[Any]
+    likes: list[Seen | None]  # None for a constant
+
+    def tree(self, nodes: Iterable[Any]) -> Any:
+        """The value with these in place of the leaves that are no constants."""
+        if self.structure is None:
+            return UNSET
+        left = iter(nodes)
+        pairs = zip(self.constants, self.likes, strict=True)
+        return built(self.structure, iter([c if t is None else next(left) for c, t in pairs]))
+
+    @property
+    def results(self) -> list[Seen]:
+        """The types of the leaves that are no constants."""
+        return [t for t in self.likes if t is not None]
+
+
+def join(what: str, columns: Sequence[Column], where: str) -> Joined:
+    """What a value is that is one of these; `what` and `where` say so in errors."""
+    first = columns[0]
+    for c in columns:
+        if c.structure != first.structure:
+            raise StructureError(
+                f"{what} is {_shown(first)} and {_shown(c)} {where}; make it the same containers"
+            )
+    constants, likes = [], []
+    for i in range(len(first.leaves)):
+        some = [c for c in columns if c.leaves[i] is not MISSING]
+        like = _join_leaf(what, [c.leaves[i] for c in some], [c.seen[i] for c in some], where)
+        constants.append(some[0].leaves[i])
+        likes.append(like)
+    return Joined(first.structure, constants, likes)
+
+
+MISSING = object()  # a leaf of an alternative that a block does not choose
+
+
+def with_choices(columns: Sequence[Column]) -> list[Column]:
+    """The columns; where they are different things each is a choice of one of the same ones."""
+    columns = [*columns]
+    if any([c.structure is None for c in columns]):
+        return columns
+    if len({_shape(c).outer for c in columns}) > 1:
+        return columns if any([c.containers for c in columns]) else _chosen(columns)
+    parts = [*zip(*map(_parts, columns), strict=True)]
+    several = [[*p] if _fit(p) else _chosen([*p]) for p in parts]
+    if all([new[0] is p[0] for new, p in zip(several, parts, strict=True)]):
+        return columns
+    wholes = []
+    for c, mine in zip(columns, zip(*several, strict=True), strict=True):
+        inner = tuple([_shape(p).inner[0] for p in mine])
+        whole = _together(c.tree, Shape(_shape(c).outer, inner), mine)
+        wholes.append(whole._replace(containers=c.containers))
+    return wholes
+
+
+def _parts(c: Column) -> list[Column]:
+    """A column for each leaf of its containers, of which some are choices."""
+    parts, at = [], 0
+    for inner in _shape(c).inner:
+        shape = Shape(LEAF, (inner,))
+        parts.append(_slice(c, shape, at))
+        at += shape.size
+    return parts
+
+
+def _slice(c: Column, shape: Shape, at: int) -> Column:
+    """Some leaves of a column, as a column of that shape."""
+    here = slice(at, at + shape.size)
+    return Column(None, shape, c.leaves[here], c.entered[here], c.seen[here], c.aliases[here])
+
+
+def _together(tree: Tree, shape: Shape, parts: Sequence[Column]) -> Column:
+    """The column whose leaves are those of its parts."""
+    leaves = [v for p in parts for v in p.leaves]
+    entered = [v for p in parts for v in p.entered]
+    known = [t for p in parts for t in p.seen]
+    return Column(tree, shape, leaves, entered, known, [a for p in parts for a in p.aliases])
+
+
+def _shape(c: Column) -> Shape:
+    assert c.structure is not None, "it has a value"
+    return c.structure
+
+
+def _fit(columns: Sequence[Column]) -> bool:
+    """Whether columns are one thing: numbers, or the same constants, in the same places."""
+    first, *others = columns
+    if any([c.structure != first.structure for c in others]):
+        return False
+    pairs = [p for c in others for p in zip(first.leaves, c.leaves, strict=True)]
+    known = [p for c in others for p in zip(first.seen, c.seen, strict=True)]
+    return all([_same(*p) or None not in k for p, k in zip(pairs, known, strict=True)])
+
+
+def _same(a: Leaf, b: Leaf) -> bool:
+    return a is MISSING or b is MISSING or same_constant(a, b)
+
+
+def _alternatives(c: Column) -> list[Column]:
+    """What a column chooses among, or the column itself."""
+    shapes = _shape(c).inner[0] if _shape(c).outer == LEAF else None
+    if shapes is None:
+        return [c]
+    parts, at = [], 1
+    for shape in shapes:
+        parts.append(_slice(c, shape, at))
+        at += shape.size
+    return parts
+
+
+def _chosen(columns: list[Column]) -> list[Column]:
+    """Each column as a choice among what all of them are."""
+    groups: list[list[Column]] = []
+    places = []
+    for c in columns:
+        mine = []
+        for a in _alternatives(c):
+            k = next((k for k, g in enumerate(groups) if _fit([g[0], a])), len(groups))
+            if k == len(groups):
+                groups.append([])
+            groups[k].append(a)
+            mine.append(k)
+        places.append(mine)
+    shape = Shape(LEAF, (tuple([_shape(g[0]) for g in groups]),))
+    made = []
+    for c, mine in zip(columns, places, strict=True):
+        own = dict(zip(mine, _alternatives(c), strict=True))
+        parts = [own.get(k) or _absent(g[0]) for k, g in enumerate(groups)]
+        made.append(_together(c.tree, shape, [_tag(c, mine), *parts]))
+    return made
+
+
+def _tag(c: Column, places: list[int]) -> Column:
+    """The tag of a column whose alternatives stand at these places."""
+    shape, (first, *others) = Shape(LEAF, (None,)), places
+    if not others:
+        return Column(None, shape, [first], [first], [seen(first)], [None])
+    tag = was = c.entered[0]
+    for k, place in enumerate(places):
+        if k != place:
+            tag = op("where")(op("equal")(was, k), place, tag)
+    return Column(None, shape, c.leaves[:1], [tag], c.seen[:1], [None])
+
+
+def _absent(like: Column) -> Column:
+    """An alternative that is not chosen: constants as they are, nothing in place of the rest."""
+    leaves = [MISSING if isinstance(v, Traced | np.ndarray) else v for v in like.leaves]
+    none = [v is MISSING for v in leaves]
+    known = [None if n else s for n, s in zip(none, like.seen, strict=True)]
+    entered = [None if n else v for n, v in zip(none, leaves, strict=True)]
+    return Column(None, like.structure, leaves, entered, known, [None] * len(leaves))
+
+
+def same_constant(a: object, b: object) -> bool:
+    """Whether two leaves are one and the same constant."""
+    if a is b:
+        return not isinstance(a, Traced | np.ndarray)
+    if isinstance(a, Traced | np.ndarray) or type(a) is not type(b):
+        return False
+    if isinstance(a, float | complex):
+        return repr(a) == repr(b)
+    return isinstance(a, int | str | bytes | bool | np.generic) and bool(a == b)
+
+
+def _join_leaf(what: str, leaves: list[Any], known: list[Seen | None], where: str) -> Seen | None:
+    if all([same_constant(v, leaves[0]) for v in leaves]):
+        return None
+    numbers = [k for k in known if k is not None]
+    types = {k.type.dtype for k in numbers}
+    if len(types) > 1 and not all(map(_is_float, leaves, numbers)):
+        shown = " and ".join(dict.fromkeys([repr(k.type) for k in numbers]))
+        raise StructureError(
+            f"{what} is {shown} {where}, and what Python does with these differs; make them of one "
+            "type, with float() or astype"
+        )
+    if len({k.type.shape for k in numbers}) > 1:
+        shown = " and ".join(dict.fromkeys([repr(k.type) for k in numbers]))
+        raise ShapeError(f"{what} is {shown} {where}; it must keep its shape")
+    return joined(numbers)
+
+
+def _is_float(leaf: Any, known: Seen) -> bool:
+    """Whether a leaf is a float64, or a whole number that is one: 0 where another one is 0.5."""
+    whole = type(leaf) is int and abs(leaf) <= EXACT
+    return whole or (not known.type.shape and known.type == FLOAT64)
+
+
+def _shown(c: Column) -> str:
+    return "without a value" if c.structure is None else f"{c.structure}"
