@@ -13,7 +13,7 @@ of a non-linear array its length, joining arrays the length of the result; what 
 nothing, and what forgets costs what is forgotten.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from lineara.facts.primitive import reals
@@ -94,16 +94,33 @@ def _calls(program: Program, name: str) -> list[str]:
 
 def _static(program: Program, body: ir.Block, known: dict[str, int | None]) -> int | None:
     total = 0
-    for e in ir.leaves(body):
-        w = _static_leaf(program, e, known)
+    for e, y in _typed(body, None):
+        w = _static_leaf(program, e, known, y=y)
         if w is None:
             return None
         total += w
     return total
 
 
+def _typed(e: ir.Leaf | ir.Block, y: Type | None) -> Iterator[tuple[ir.Leaf, Type | None]]:
+    """Every leaf with the type of the variable that its result is bound to, if it is bound."""
+    if isinstance(e, ir.Block):
+        for b in e.bindings:
+            if isinstance(b, ir.Let):
+                yield from _typed(b.rhs, b.vars[0].type if b.vars else None)
+        yield from _typed(e.leaf, y)
+        return
+    yield e, y
+    if isinstance(e, ir.Drop):
+        yield from _typed(e.body, None)
+
+
 def _static_leaf(
-    program: Program, e: ir.Leaf, known: dict[str, int | None], dims: Any = NONE
+    program: Program,
+    e: ir.Leaf,
+    known: dict[str, int | None],
+    dims: Any = NONE,
+    y: Type | None = None,
 ) -> int | None:
     if isinstance(e, ir.Application):
         return e.work([known.get(f) for f in e.functions])
@@ -118,11 +135,20 @@ def _static_leaf(
         return None if _unknown(program, us) else drop_work(program, xs, us)
     if not isinstance(e, ir.Prim | ir.Accum | ir.Put):
         return 0
-    xs, us = type_of_leaf(program, e)
+    if y is None:
+        xs, us = type_of_leaf(program, e)
+        y = (*us, *xs)[0]
+    if all([_is_fixed(a.type) for a in e.args]) and _is_fixed(y):
+        return work(program, e, y)
     linear = [with_dims(a.type, dims) for a in e.args if a.linear]
-    if _unknown(program, linear) or (not dims and any(dims_in((xs, us, [a.type for a in e.args])))):
+    if _unknown(program, linear) or (not dims and any(dims_in((y, [a.type for a in e.args])))):
         return None
-    return work(program, e, (*us, *xs)[0], dims)
+    return work(program, e, y, dims)
+
+
+def _is_fixed(t: Type) -> bool:
+    """Whether a type is that of arrays whose shape is of numbers."""
+    return isinstance(t, ArrayType) and all([type(n) is int for n in t.shape])
 
 
 def _unknown(program: Program, types: Sequence[Type]) -> bool:

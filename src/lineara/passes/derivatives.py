@@ -35,7 +35,11 @@ def vjp(program: Program, name: str, policy: Policy = store_all) -> Program:
     >>> print(p.defs["f.vjp"].lresults)
     (f64[],)
     """
-    program = reverse(program, name, policy)
+    return with_vjp(reverse(program, name, policy), name)
+
+
+def with_vjp(program: Program, name: str) -> Program:
+    """The program with `name.vjp`, where it has the halves that this calls."""
     d, nl = program.defs[name], program.defs[name + JVP + NL]
     lin_t = program.defs[name + JVP + LIN + T]
     names = ir.Names([p.name for p in d.params])

@@ -8,7 +8,9 @@ from typing import Any
 from lineara.engines import Forecast, Tagged, forecast
 from lineara.errors import ProgramError
 from lineara.facts.hints import Tree
+from lineara.facts.types import ArrayType, Stack, Sum, Type
 from lineara.linear_a.check import check
+from lineara.linear_a.cost import static_works
 from lineara.linear_a.program import Program
 from lineara.passes.derivatives import vjp
 from lineara.passes.names import JVP, LIN, NL, VJP, T
@@ -65,21 +67,68 @@ def certified(source: Program, name: str, policy: Policy, operands: Sequence[Any
 
     Numbers among the operands are known, arrays only by their types.
     """
-    made = check(vjp(source, name, policy))
+    works = Works(check(vjp(source, name, policy)))
+    stored = works if policy is store_all else Works(vjp(source, name))
+    return certificate(works, name, operands, stored)
+
+
+def certificate(works: "Works", name: str, operands: Sequence[Any], stored: "Works") -> Certificate:
+    """The certificate of a program with the vjp of a definition, and of one that stores all."""
     lin = name + JVP + LIN
-    value, ahead, back = (foretold(made, name + end, operands) for end in ("", JVP, VJP))
-    halves = foretold(made, name + JVP + NL, operands)
-    stored = back if policy is store_all else foretold(vjp(source, name), name + VJP, operands)
+    value, ahead, reverse = (works.of(name + end, operands) for end in ("", JVP, VJP))
+    back, once = works.rehearsal(name + VJP, operands), stored.of(name + VJP, operands)
     return Certificate(
         linear=(name + JVP, lin, lin + T),
-        value=value and value.work,
-        forward=ahead and ahead.work,
-        reverse=back and back.work,
-        bound=c_jvp(source, name),
-        tape_bytes=halves and bytes_of(halves.results[-1]),
+        value=value,
+        forward=ahead,
+        reverse=reverse,
+        bound=c_jvp(works.program, name),
+        tape_bytes=works.bytes(name + JVP + NL, operands),
         peak=back and back.peak,
-        again=back.work - stored.work if back and stored else None,
+        again=None if reverse is None or once is None else reverse - once,
     )
+
+
+class Works:
+    """What definitions of a program take: from their texts, and from a rehearsal where it tells."""
+
+    def __init__(self, program: Program) -> None:
+        self.program, self.static = program, static_works(program)
+        self.rehearsed: dict[str, Forecast | None] = {}
+
+    def of(self, name: str, operands: Sequence[Any]) -> int | None:
+        """The work of a definition; None where it depends on values."""
+        if self.static[name] is None:
+            known = self.rehearsal(name, operands)
+            return known and known.work
+        return self.static[name]
+
+    def bytes(self, name: str, operands: Sequence[Any]) -> int | None:
+        """The bytes of the last result of a definition; None where they depend on values."""
+        n = _bytes_of(self.program, self.program.defs[name].results[-1])
+        if n is None:
+            known = self.rehearsal(name, operands)
+            return known and bytes_of(known.results[-1])
+        return n
+
+    def rehearsal(self, name: str, operands: Sequence[Any]) -> Forecast | None:
+        """What a rehearsal tells of a definition, which is gone through once."""
+        if name not in self.rehearsed:
+            self.rehearsed[name] = foretold(self.program, name, operands)
+        return self.rehearsed[name]
+
+
+def _bytes_of(program: Program, t: Type) -> int | None:
+    """The bytes of the numbers in the values of a type; None where these differ in size."""
+    t = program.unfold(t)
+    if isinstance(t, ArrayType):
+        return None if any(type(n) is not int for n in t.shape) else t.size * t.dtype.itemsize
+    if isinstance(t, Sum) or (isinstance(t, Stack) and type(t.n) is not int):
+        return None
+    parts = [_bytes_of(program, item) for item in t.items]  # type: ignore[union-attr]
+    if None in parts:
+        return None
+    return sum(parts) * (t.n if isinstance(t, Stack) else 1)  # type: ignore[arg-type, operator]
 
 
 def foretold(program: Program, name: str, operands: Sequence[Any]) -> Forecast | None:

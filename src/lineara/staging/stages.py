@@ -23,6 +23,7 @@ from lineara.linear_a.check import check
 from lineara.linear_a.cost import size
 from lineara.linear_a.program import Program
 from lineara.linear_a.show import show_program
+from lineara.passes.derivatives import with_vjp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
 from lineara.passes.names import JVP, LIN, NL, E, T
@@ -31,7 +32,7 @@ from lineara.passes.simplify import simplify
 from lineara.passes.transpose import transpose
 from lineara.passes.unzip import Policy, store_all, unzip
 from lineara.staging.capture import trace
-from lineara.staging.certificate import Certificate, bytes_of, certified, foretold
+from lineara.staging.certificate import Certificate, Works, bytes_of, certificate, certified
 from lineara.staging.definitions import done
 from lineara.staging.tracing import Staged
 from lineara.staging.value_and_map import Halves
@@ -85,9 +86,8 @@ class Stages:
             program = go(program)
             programs.append(program)
         self.program = check(program)
-        works, tape_bytes = (_counted if run else _foretold)(
-            f, programs[-2], self.program, self.operands
-        )
+        whole = Works(check(with_vjp(programs[-2], f)))
+        works, tape_bytes = (_counted if run else _foretold)(f, whole, self.program, self.operands)
         self.stages: list[Stage] = []
         before = Program({}, {})
         for (name, entries, _), program, work in zip(passes, programs, works, strict=True):
@@ -96,11 +96,16 @@ class Stages:
             text = show_program(types, defs)
             self.stages.append(Stage(name, text, entries, work, size(Program(types, defs))))
             before = program
+        plain = policy is store_all  # which sinks nothing into the way back
+        proved = (
+            certificate(whole, f, self.operands, whole)
+            if plain
+            else certified(staged.program, f, policy, self.operands)
+        )
         value, forward, _, reverse, *_ = works
         self.certificate = replace(  # that of the stages that are shown
-            certified(staged.program, f, policy, self.operands),
-            value=value, forward=forward, reverse=reverse, tape_bytes=tape_bytes,
-        )  # fmt: skip
+            proved, value=value, forward=forward, reverse=reverse, tape_bytes=tape_bytes
+        )
 
     def __getitem__(self, name: str) -> Stage:
         for stage in self.stages:
@@ -160,11 +165,12 @@ def stages(
     return Stages(trace(f, *args, **kwargs), args, kwargs, chosen(policy, "stages"), run)
 
 
-Works = tuple[list[int | None], int | None]  # of each stage, and the bytes of the tape
+Counts = tuple[list[int | None], int | None]  # of each stage, and the bytes of the tape
 
 
-def _counted(f: str, program: Program, last: Program, operands: Sequence[Any]) -> Works:
+def _counted(f: str, whole: Works, last: Program, operands: Sequence[Any]) -> Counts:
     """The work of each stage as it is run."""
+    program = whole.program
     d = program.defs[f + JVP]
     xs = [_ones(v.type) for v in d.lxs]
     cs = [_ones(t) for t in d.lresults]
@@ -182,18 +188,18 @@ def _counted(f: str, program: Program, last: Program, operands: Sequence[Any]) -
     return [value.work, ahead.work, *works, simple.work + back.work], bytes_of(tape)
 
 
-def _foretold(f: str, program: Program, last: Program, operands: Sequence[Any]) -> Works:
+def _foretold(f: str, whole: Works, last: Program, operands: Sequence[Any]) -> Counts:
     """The work of each stage as it is known before it is run."""
     nl, lin = f + JVP + NL, f + JVP + LIN
-    alone = [foretold(program, name, operands) for name in (f, f + JVP, nl)]
-    simple = foretold(last, nl, operands)
-    halves = [(program, lin), (program, lin + T), (program, lin + T + E), (last, lin + T + E)]
-    works = [known and known.work for known in alone[:2]]
-    for p, name in halves:
-        first = simple if p is last else alone[2]
-        half = first and foretold(p, name, [first.results[-1]])
-        works.append(first.work + half.work if first and half else None)
-    return works, alone[2] and bytes_of(alone[2].results[-1])
+    simple = Works(last)
+    works = [whole.of(f, operands), whole.of(f + JVP, operands)]
+    for p, name in ((whole, lin), (whole, lin + T), (whole, lin + T + E), (simple, lin + T + E)):
+        first, half = p.of(nl, operands), p.static[name]
+        if half is None:
+            stored = p.rehearsal(nl, operands)
+            half = p.of(name, [stored.results[-1]]) if stored else None
+        works.append(None if first is None or half is None else first + half)
+    return works, whole.bytes(nl, operands)
 
 
 def counted(program: Program, name: str, *values: Any) -> Outcome:
