@@ -302,3 +302,13 @@ def test_counters_and_their_like_stay_what_they_are():
     tree = collections.Counter(a=1)
     assert type(map_leaves(lambda x: x + 1, tree)) is collections.Counter
     assert map_leaves(lambda x: x + 1, tree) == {"a": 2}
+
+
+def test_a_structure_is_a_tree_as_any_other():
+    """A function that captured one is looked through for traced values."""
+    structure = flatten({"a": [1.0, (2.0,)]})[1]
+    tree = {"structure": structure, "x": 1.0, "entries": structure.entries}
+    leaves, shape = flatten(tree)
+    assert 1.0 in leaves
+    assert flatten(unflatten(shape, leaves))[1] == shape
+    assert len(leaf_paths(tree)) == len(leaves)

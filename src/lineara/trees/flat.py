@@ -29,6 +29,12 @@ class _Entry(NamedTuple):
         return (self.kind.cls, self.keys, self.aux)
 
 
+class _Close(NamedTuple):
+    """The end of a container in a walk; of entries a tree may have its own, in a structure."""
+
+    entry: _Entry
+
+
 class Structure:
     """A tree without its leaves: its containers, children before parents.
 
@@ -123,8 +129,8 @@ def flatten(tree: object, is_leaf: IsLeaf | None = None) -> tuple[list[Any], Str
     todo: list[Any] = [tree]
     while todo:
         x = todo.pop()
-        if type(x) is _Entry:
-            entries.append(x)
+        if type(x) is _Close:
+            entries.append(x.entry)
             inside.discard(id(open_.pop()))
             continue
         kind = kind_of(type(x))
@@ -137,17 +143,17 @@ def flatten(tree: object, is_leaf: IsLeaf | None = None) -> tuple[list[Any], Str
             open_.append(x)
             inside.add(id(x))
             keys = kind.keys(x)
-            todo.append(_Entry(kind, tuple(keys), kind.aux(x)))
+            todo.append(_Close(_Entry(kind, tuple(keys), kind.aux(x))))
             todo += reversed(kind.children(x, keys))
     return leaves, Structure(entries)
 
 
 def _path_of_next(todo: list[Any]) -> Path:
-    """The path of what was last taken from `todo`: entries, each before children not yet seen."""
-    places = [i for i, x in enumerate(todo) if type(x) is _Entry]
+    """The path of what was last taken from `todo`: closes, each before children not yet seen."""
+    places = [i for i, x in enumerate(todo) if type(x) is _Close]
     path: Path = None
     for i, j in zip(places, [*places[1:], len(todo)], strict=True):
-        entry = todo[i]
+        entry = todo[i].entry
         path = path, entry.kind, entry.keys[len(entry.keys) - (j - i)]
     return path
 
