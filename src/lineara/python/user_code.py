@@ -3,8 +3,9 @@
 import functools
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import CodeType, FunctionType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,7 +21,8 @@ from lineara.tape.levels import collector, threads
 from lineara.tape.node import Traced
 
 
-class Way(NamedTuple):
+@dataclass(frozen=True, eq=False)  # one is asked for at every look at the overlay: by identity
+class Way:
     """How the user's functions are read: the code that a copy runs, and what that finds."""
 
     read: Callable[[FunctionType], CodeType]  # the code that a copy runs
@@ -65,6 +67,18 @@ class Reading:
         self.left: dict[int, tuple[Any, frozenset[int]]] = {}
         self.told: dict[Any, Any] = {}
 
+    def traced(self, trace: Callable[[], Any]) -> Any:
+        """What a trace gives; it begins again where it asks for that."""
+        while True:
+            try:
+                return trace()
+            except Again as again:
+                if again.reading is not self:
+                    raise
+                self.begin()
+            finally:
+                _overlay(self.way).kept.tidy()  # the trace has ended: let go of what was traced
+
     def again(self) -> NoReturn:
         """Begin the trace again, with what has been found of functions that call themselves."""
         raise Again(self)
@@ -79,8 +93,10 @@ class Again(BaseException):
 
 def reading() -> Reading | None:
     """How functions are read just now; None where copies run the code that they have."""
-    levels = threads.open
-    return levels[0].reading if levels else None
+    for level in reversed(threads.open):
+        if level.reading is not None:
+            return level.reading
+    return None
 
 
 def overlay() -> Overlay:
@@ -123,12 +139,6 @@ def _overlay(way: Way | None) -> Overlay:
     if way is None:
         collector.keepers.append(seen.kept)
     return seen
-
-
-def tidy(way: Way | None) -> None:
-    """A trace whose functions were read in that way has ended: let go of what was traced."""
-    if way is not None:
-        _overlay(way).kept.tidy()
 
 
 def _is_traced(value: Value) -> bool:

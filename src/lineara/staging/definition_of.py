@@ -13,7 +13,7 @@ from lineara.facts.types import ArrayType
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import closed
 from lineara.linear_a.syntax import Block, Def, Ret
-from lineara.python.user_code import overlay
+from lineara.python.user_code import Reading, overlay
 from lineara.staging.definitions import Definition
 from lineara.staging.staged_arrays import as_box
 from lineara.staging.staged_level import Seen, StagedLevel, seen, weakness
@@ -46,14 +46,22 @@ def staged_around() -> StagedLevel | None:
 
 
 def apart(
-    f: Callable[..., Any], values: Sequence[Any], types: Sequence[ArrayType | None], like: str
+    f: Callable[..., Any],
+    values: Sequence[Any],
+    types: Sequence[ArrayType | None],
+    like: str,
+    reading: Reading | None = None,
 ) -> Apart:
-    """`f(*values)` as a definition; values without a type are constants of it."""
+    """`f(*values)` as a definition; values without a type are constants of it.
+
+    Functions are read as they are around, or so.
+    """
     around = staged_around()
     innermost = around is not None and around is innermost_level()
     with open_level(StagedLevel) as level:
         if around is not None:
             level.shared = around.shared
+        level.reading = reading
         with around.holding(level) if around is not None and innermost else nullcontext():
             level.adopts = True
             pairs = list(zip(values, types, strict=True))

@@ -40,6 +40,7 @@ from lineara.linear_a.rules_as_text import Boxed, Emitter
 from lineara.python import structured_code
 from lineara.python.function_copies import is_user_code
 from lineara.python.numpy_layout import lay_of
+from lineara.python.user_code import reading
 from lineara.staging.caught_errors import refuse_caught
 from lineara.staging.staged_arrays import LITERAL, Cell, Region, StagedArray, as_box, boxes
 from lineara.tape.class_questions import asks_who_multiplies, hidden, in_object, lacking
@@ -632,7 +633,7 @@ def _why_unread() -> str:
     frame: Any = sys._getframe(2)
     while frame is not None and not is_user_code(frame.f_code.co_filename):
         frame = frame.f_back
-    if frame is None or threads.open[0].reading is None:
+    if frame is None or reading() is None:
         return ""
     why = structured_code.why_unread(frame.f_code)
     return f" (branches of this function are not read: {why})" if why else ""

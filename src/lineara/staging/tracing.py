@@ -8,8 +8,7 @@ arrays that it mentions, which are formals whose values are kept beside it.
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +24,7 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import size
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed, closed
-from lineara.python.user_code import Again, Reading, method, overlay, seen, tidy
+from lineara.python.user_code import Reading, method, overlay, seen
 from lineara.staging.definitions import Definition, needed
 from lineara.staging.staged_arrays import StagedArray, as_box
 from lineara.staging.staged_level import Seen, StagedLevel, weakness
@@ -209,15 +208,6 @@ class Staged:
         return str(self.program)
 
 
-@contextmanager
-def tidied(reading: Reading | None) -> Iterator[None]:
-    """The block is a trace that reads functions so."""
-    try:
-        yield
-    finally:
-        tidy(None if reading is None else reading.way)
-
-
 def traced(f: object, args: tuple, kwargs: dict[str, Any], reading: Reading) -> Staged:
     """The program of a function that is read in some way.
 
@@ -230,18 +220,12 @@ def traced(f: object, args: tuple, kwargs: dict[str, Any], reading: Reading) -> 
         types = map_leaves(lambda v: layout(v), overlay().restore((args, kwargs)))
         with outside():
             return traced(f, types[0], types[1], reading)
-    while True:
-        try:
-            return _traced(f, args, kwargs, reading)
-        except Again as again:
-            if again.reading is not reading:
-                raise
-            reading.begin()
+    return reading.traced(lambda: _traced(f, args, kwargs, reading))
 
 
 def _traced(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], reading: Reading) -> Staged:
     name, calls = definition_name(f), reading.calls
-    with tidied(reading), open_level(StagedLevel) as level:
+    with open_level(StagedLevel) as level:
         level.reading = reading
         given = level.arguments = Given(level, f, args, kwargs, not calls)
         level.shared.names(name)

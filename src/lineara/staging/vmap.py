@@ -18,8 +18,9 @@ from lineara.facts.hints import Axis, Shaped, Value
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType, type_of
 from lineara.passes.batch import over_lanes
-from lineara.python.user_code import lifted, seen
-from lineara.staging.definition_of import apart, staged_around
+from lineara.python.user_code import Reading, lifted, reading, seen
+from lineara.staging.capture import STRUCTURED
+from lineara.staging.definition_of import Apart, apart, staged_around
 from lineara.staging.definitions import Definition, Same
 from lineara.staging.run_on_tape import play
 from lineara.tape.node import Traced, staged
@@ -50,7 +51,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
                     node.level.overlaps.add(row, node)
             return seen(f)(*lifted(unflatten(structure, nodes)))
 
-        one = apart(lane, rows, types, "lane")
+        one = _read(lane, f, rows, types)
         places = [None if axes[i] is None else 0 for i in one.given]
         over = _over(one.definition, (*places, *[None] * len(one.mentions)), size)
         results = _run(over, [*[rows[i] for i in one.given], *one.mentions])
@@ -61,6 +62,14 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
         )
 
     return mapped
+
+
+def _read(lane: Callable[..., Any], f: Callable[..., Any], rows: list, types: list) -> Apart:
+    """A lane as a definition; outside of a program the function is read from source."""
+    if reading() is not None:
+        return apart(lane, rows, types, "lane")
+    now = Reading(STRUCTURED, False, f)
+    return now.traced(lambda: apart(lane, rows, types, "lane", now))
 
 
 def _lane(v: Shaped, axis: Axis) -> ArrayType | None:

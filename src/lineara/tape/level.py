@@ -78,7 +78,7 @@ class Level:
     """One open differentiation: a tape, and classes whose identity guards against confusion."""
 
     has_fast_path = True
-    reading: Any = None  # how functions are read while this is the outermost level
+    reading: Any = None  # how functions are read while this level is open
     has_numbers = False  # whether its scalars are numbers of every kind, Python's truth values too
 
     def __init__(self, depth: int, recur: Recur) -> None:

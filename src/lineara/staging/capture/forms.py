@@ -250,8 +250,9 @@ def asked(f: Callable[..., Any]) -> Any:
     """What is called, where it may be."""
     if type(f) is OneOf:
         return lambda *args, **options: _each(f, lambda g: asked(g)(*args, **options))
-    if f is warnings.warn:
-        return output.warn
+    for original, ours in _OF_MODULES:
+        if f is original:
+            return ours
     return choices.refusing(texts.asked(outside.asked(f)))
 
 
@@ -393,6 +394,12 @@ def _truth_value(t: Any) -> Any:
     return t.level.number(t.v, True) if is_staged(t) else t
 
 
+_OF_MODULES = (  # functions that are met as attributes of modules
+    (warnings.warn, output.warn),
+    (operator.is_, is_),
+    (operator.is_not, is_not),
+)
+
 BUILTINS = (
     *outside.ONCE,
     (builtins.range, sequences.range_),
@@ -404,8 +411,7 @@ BUILTINS = (
     (builtins.any, any_),
     (builtins.all, all_),
     (builtins.bool, constructor(builtins.bool, lambda x: _truth_value(truth(x)))),
-    (operator.is_, is_),
-    (operator.is_not, is_not),
+    *_OF_MODULES,
     *whole_numbers.BUILTINS,
     *output.BUILTINS,
 )
