@@ -560,3 +560,23 @@ def test_programs_leave_eager_derivatives_the_classes_that_they_had():
         assert lineara.value_and_grad(f)(line) == (7.0, Line(2.0, 1.0))
         assert program(line) == 7.0
         assert lineara.jit(f)(line) == 7.0
+
+
+class Wrapped:
+    def __init__(self, a):
+        self.a = a
+
+    def __array__(self, dtype=None, copy=None):
+        return self.a
+
+    def __setitem__(self, at, value):
+        self.a[at] = value
+
+
+def test_an_object_that_shows_an_array_is_written_into_another():
+    def f(x):
+        a = Wrapped(np.zeros((2, 2)))
+        a[:] = Wrapped(np.array([[x, 1.0], [2.0, x]]))
+        return a.a.sum()
+
+    assert capture(f, 2.0)(5.0) == f(5.0) == 13.0

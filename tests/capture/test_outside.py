@@ -3,6 +3,7 @@
 import array
 import builtins
 import contextvars
+import ctypes
 import datetime
 import functools
 import io
@@ -331,3 +332,63 @@ def test_a_side_effect_is_refused_at_its_line():
         assert e.value.line.endswith(f"in {line}")
     assert KEPT == {"log": [], "count": 0}
     assert (type(BOX), BOX.total) == (Box, 0.0)
+
+
+class Meta(type):
+    k = 2.0
+
+
+class Made(metaclass=Meta):
+    pass
+
+
+class Answers(dict):
+    def __missing__(self, key):
+        return self.k
+
+    k = 2.0
+
+
+def test_what_is_reached_in_other_ways_is_looked_at_too(monkeypatch):
+    numbers, table, a, box = [2.0], {"k": 2.0}, np.array([2.0, 3.0]), Box()
+    get, item, total = table.get, numbers.__getitem__, a.sum
+    module = types.ModuleType("lineara_tests_settings")
+    module.k, name, answers = 2.0, "k", Answers()
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    references, refined, flat = weakref.WeakValueDictionary(b=box), weakref.WeakSet([box]), a.flat
+    box.total = 2.0
+    of_kind = functools.singledispatch(lambda x: x * 2.0)
+    cases = [
+        (lambda x: x * get("k"), lambda: table.__setitem__("k", 5.0)),
+        (lambda x: x * item(0), lambda: numbers.__setitem__(0, 5.0)),
+        (lambda x: x * total(), lambda: a.__setitem__(0, 5.0)),
+        (lambda x: x * flat[0], lambda: a.__setitem__(0, 6.0)),
+        (lambda x: x * references["b"].total, lambda: setattr(box, "total", 5.0)),
+        (lambda x: x * next(iter(refined)).total, lambda: setattr(box, "total", 6.0)),
+        (lambda x: x * getattr(module, name), lambda: setattr(module, "k", 5.0)),
+        (lambda x: x * module.__dict__["k"], lambda: setattr(module, "k", 6.0)),
+        (
+            lambda x: x * sys.modules["lineara_tests_settings"].k,
+            lambda: setattr(module, "k", 7.0),
+        ),
+        (lambda x: x * Made.k, lambda: monkeypatch.setattr(Meta, "k", 5.0)),
+        (lambda x: x * answers["z"], lambda: monkeypatch.setattr(Answers, "k", 5.0)),
+        (lambda x: of_kind(x), lambda: of_kind.register(float, lambda x: x * 3.0)),
+    ]
+    for f, change in cases:
+        g = jit(f)
+        before = g(2.0)
+        assert before == f(2.0) == g(2.0)
+        change()
+        assert g(2.0) == f(2.0) != before
+        assert g.captures in (2, 3)  # a cache of singledispatch is looked at too
+
+
+def test_an_object_that_does_not_tell_what_it_holds_is_refused():
+    memory = (ctypes.c_double * 2)(1.0, 2.0)
+    with pytest.raises(StagingError) as e:
+        jit(lambda x: x * memory[0])(2.0)
+    assert e.value.message == (
+        "jit: <lambda> reaches a c_double_Array_2, which does not tell what it holds, so a change "
+        "of it would not be seen; pass what is needed of it as an argument"
+    )

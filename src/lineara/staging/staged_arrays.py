@@ -24,7 +24,7 @@ from lineara.ops.index import (
     normal_part,
     read,
 )
-from lineara.ops.shape import as_array
+from lineara.ops.shape import as_array, told
 from lineara.python.numpy_layout import lay_of
 from lineara.tape.node import Array, Scalar, Traced, outlived
 from lineara.tape.strides import (
@@ -525,8 +525,7 @@ class StagedArray(Written):
     def __setitem__(self, at: Index, value: Any) -> None:
         if self._has_written(at, value):
             return
-        if isinstance(value, list | tuple):
-            value = as_array(value)
+        value = as_array(value) if isinstance(value, list | tuple) else told(value)
         if self.entered(value):
             self[at] = value
             return

@@ -11,7 +11,16 @@ import random
 import sys
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
-from types import CellType, CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CellType,
+    CodeType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+)
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +30,7 @@ from lineara.facts.hints import Leaf, Tree
 from lineara.python.function_copies import is_user_code
 from lineara.python.namespaces import Namespace
 from lineara.python.user_code import overlay, reading
-from lineara.staging.capture.hidden_state import Hidden, hidden
+from lineara.staging.capture.hidden_state import Hidden, hidden, is_compiled, is_pythons, opaque
 from lineara.staging.capture.variables import UNSET, Entry, contents, put
 from lineara.staging.staged_level import StagedLevel
 from lineara.tape.node import Traced
@@ -29,7 +38,8 @@ from lineara.trees.kinds import kind_of
 
 LIMIT = 20_000  # entries that are looked at
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), range, slice, ModuleType, Traced)
-_PLAIN += (np.ufunc, type(np.sum), np.dtype)  # NumPy keeps notes of its own in these
+_BUILT_IN = (dict, list, set, deque, bytearray, np.ndarray, type)
+_PLAIN += (np.generic, np.ufunc, type(np.sum), np.dtype)  # NumPy keeps notes of its own in these
 
 
 _DRAWS = (random.Random, np.random.Generator, np.random.RandomState)
@@ -116,16 +126,18 @@ class Snapshot:
         if state is None:
             return [*x] if isinstance(x, tuple | frozenset) else []
         self.kept[id(x)] = x, state
+        own = [] if type(x) in _BUILT_IN else [type(x)]
         if isinstance(x, dict):
-            return [*x.values()]
-        if isinstance(x, list | deque):
-            return [*x]
+            return [*x.values(), *own]
+        if isinstance(x, list | deque | set):
+            return [*x, *own]
         if isinstance(x, np.ndarray):
-            own = _dict_of(x)  # of a class that is derived from NumPy's
-            return [*([own] if own else []), *(_plain(x).flat if x.dtype.hasobject else ())]
+            held = _dict_of(x)  # of a class that is derived from NumPy's
+            own += [held] if held else []
+            return [*own, *(_plain(x).flat if x.dtype.hasobject else ())]
         if isinstance(x, type):
-            return [*x.__bases__, *state.values()]
-        return [*state.values()] if isinstance(state, dict) else []
+            return [*x.__bases__, *state.values(), *own]
+        return [*state.values()] if isinstance(state, dict) else own
 
     def is_stale(self) -> bool:
         """Whether anything is not as it was: what functions are and name, and what that holds.
@@ -157,7 +169,11 @@ class Snapshot:
 
     def advances(self) -> list[Any]:
         """What gives something else each time, and cannot be put back."""
-        return [x for x, was in self.kept.values() if _cannot_be_put_back(was)]
+        return [x for x, was in self.kept.values() if isinstance(was, Hidden) and was.goes_on]
+
+    def unseen(self) -> list[Any]:
+        """What does not tell what it holds."""
+        return [x for x, was in self.kept.values() if isinstance(was, Hidden) and was.is_unseen]
 
     def changed(self) -> list[tuple[Any, Any]]:
         """What is not as it was, and how it was."""
@@ -319,12 +335,15 @@ def _cannot_be_put_back(state: object) -> bool:
 def _captured(f: FunctionType, names: list[str]) -> list[Any]:
     """What a function reaches: its cells, defaults and attributes, and globals that it names.
 
-    Of modules among these it reaches what it names of them.  Of a function that is not the user's,
-    the functions that it holds.
+    Of modules among these it reaches what it names of them, and all of the user's where it asks by
+    a text.  Of a function that is not the user's, the functions and attributes that it holds.
     """
+    asks = not _BY_TEXT.isdisjoint(names)
+    if asks:
+        names = [*names, *_texts(f.__code__)]
     reached = [contents(c) for c in f.__closure__ or ()]
     if not is_user_code(f.__code__.co_filename):
-        return _called(reached)
+        return [*_called(reached), *vars(f).values()]
     reached += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values(), *vars(f).values()]
     real = _globals(f)
     reached += [real[n] if n in real else sys.modules.get(n, UNSET) for n in names]
@@ -332,9 +351,14 @@ def _captured(f: FunctionType, names: list[str]) -> list[Any]:
     for m in modules:  # grows as it is gone through
         held = vars(m)
         named = [held[n] for n in names if n in held]
+        if asks and is_user_code(held.get("__file__") or "<made>"):
+            named += held.values()
         reached += named
         modules += [v for v in named if isinstance(v, ModuleType) and v not in modules]
     return [v for v in reached if v is not UNSET]
+
+
+_BY_TEXT = {"getattr", "vars", "__dict__", "modules", "import_module"}
 
 
 def _called(values: Any) -> list[Any]:
@@ -365,6 +389,12 @@ def _names(code: CodeType) -> list[str]:
     return [*code.co_names, *inner]
 
 
+def _texts(code: CodeType) -> list[str]:
+    """The texts that code mentions, which may name something."""
+    inner = [t for c in code.co_consts if isinstance(c, CodeType) for t in _texts(c)]
+    return [c for c in code.co_consts if type(c) is str] + inner
+
+
 def _inner(x: Any) -> list[Any] | None:
     """What is called or gone through in place of a thing; None for what is looked at itself."""
     if isinstance(x, MethodType):
@@ -377,6 +407,8 @@ def _inner(x: Any) -> list[Any] | None:
         return [x.fget, x.fset]
     if isinstance(x, staticmethod | classmethod):
         return [x.__func__]
+    if isinstance(x, BuiltinFunctionType | MethodWrapperType):  # of an object, perhaps
+        return [] if isinstance(x.__self__, ModuleType | type) else [x.__self__]
     return [] if isinstance(x, type) and not _is_users(x) else None
 
 
@@ -403,11 +435,15 @@ def _state(x: Any) -> Any:
         return pickle.dumps(x)
     if isinstance(x, type):
         return {n: v for n, v in vars(x).items() if n not in _OF_PYTHON}
-    slotted = [c for c in type(x).__mro__ if "__slots__" in vars(c) and _is_users(c)]
+    if is_compiled(type(x)):
+        return opaque(x, _dict_of(x))
+    slotted = [c for c in type(x).__mro__ if "__slots__" in vars(c) and not is_pythons(c)]
     names = [n for c in slotted for n in _slots(c) if getattr(type(x), n) is vars(c)[n]]
     held = {n: getattr(x, n) for n in names if hasattr(x, n)}
     own = _dict_of(x)
-    return None if own is None and not held else {**held, **(own or {}), "__class__": type(x)}
+    if own is None and not held:
+        return None
+    return {**held, **(own or {}), "__class__": type(x)}
 
 
 def _plain(x: np.ndarray) -> np.ndarray:

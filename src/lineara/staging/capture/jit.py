@@ -177,6 +177,12 @@ class Jitted(Remembers):
                 f"jit: {self.name} reaches more than {LIMIT} objects, and whether they "
                 "have changed is looked at in each call; pass what it needs as arguments"
             )
+        if unseen := reached.unseen():
+            raise StagingError(
+                f"jit: {self.name} reaches a {type(unseen[0]).__name__}, which does not tell what "
+                "it holds, so a change of it would not be seen; pass what is needed of it as an "
+                "argument"
+            )
 
         def run(fixed: Collection[int]) -> Staged:
             leaves = [_given(v, i in fixed) for i, v in enumerate(call.leaves)]
