@@ -250,6 +250,36 @@ PATTERNS = {
                 break
         {k}, {t} = (0, {s}) if {w} is None else {w}
     """,
+    "match": """
+        {k} = 0
+        {t} = {s}
+        for {u} in {a}:
+            match round(2 * np.sin({u})) + {k}:
+                case 0:
+                    {t} += {u}
+                case 1 | -1 as {i}:
+                    {t} = np.tanh({t} - {i} * {u})
+                    {k} = {i}
+                case {j} if {j} in (2, 3) and {u} > {c}:
+                    {t} *= 0.5
+                case {j} if {t} > {u}:
+                    {t} -= 0.1 * {j}
+                    {k} = 0
+                case _:
+                    {k} += 1
+                    if {k} > 2:
+                        break
+    """,
+    "walrus": """
+        {t}, {k} = 0.0, 0
+        for {i} in range(m):
+            if ({u} := {a}[{i}]) > {c} and ({v} := np.sin({u})) < {s}:
+                {t} += {u} * {v}
+            elif not ({u} < {c} or ({k} := {i}) > 2):
+                {t} -= {u}
+            while ({w} := {t} * 0.5) > 1 and {u} not in (0, 1.5):
+                {t} = {w}
+    """,
     "primes": """
         {t} = 0.0
         {k} = 2

@@ -25,6 +25,7 @@ from random_source import module
 
 from lineara.python.namespaces import FORMS
 from lineara.python.structured_code import structured
+from lineara.staging.capture import forms
 
 # --- forms that do what Python does ---------------------------------------------------------------
 
@@ -96,7 +97,7 @@ class Plain:
         self.calls["choose"] += 1
         return then() if test else orelse()
 
-    def and_(self, first, *others):
+    def and_(self, first, *others, names=()):
         self.calls["and_"] += 1
         for other in others:
             if not first:
@@ -104,7 +105,7 @@ class Plain:
             first = other()
         return first
 
-    def or_(self, first, *others):
+    def or_(self, first, *others, names=()):
         self.calls["or_"] += 1
         for other in others:
             if first:
@@ -122,6 +123,15 @@ class Plain:
     def not_(self, x):
         self.calls["not_"] += 1
         return not x
+
+    def in_(self, x, among):
+        return x in among
+
+    def not_in(self, x, among):
+        return x not in among
+
+    def is_sequence(self, x, n):
+        return forms.is_sequence(x, n)
 
     def chain(self, left, *steps):
         self.calls["chain"] += 1

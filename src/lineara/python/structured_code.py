@@ -40,6 +40,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from lineara.python.liveness import (
+    COMPREHENSIONS,
     FUNCTIONS,
     NONE,
     SCOPES,
@@ -53,9 +54,10 @@ from lineara.python.liveness import (
     shared_with_nested,
     written,
 )
+from lineara.python.match_as_branches import as_branches
 from lineara.python.namespaces import FORMS
 
-AROUND = "around."  # what the function is called in which rewritten ones are compiled
+_MARK = "the last constant of code that was rewritten"
 FUTURE = __future__.annotations.compiler_flag
 _FRAMES = {"locals", "eval", "exec", "vars", "dir", "__import__", "_getframe", "currentframe"}
 _GENERATORS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
@@ -106,6 +108,7 @@ def _structured(f: FunctionType) -> CodeType | str:
     tries = [n for n in ast.walk(node) if isinstance(n, ast.Try | ast.TryStar)]
     if any([_leaves(s) for n in tries for s in n.finalbody]):
         return "its finally block is left by return, break or continue"
+    as_branches(node)
     _Function(node).rewrite()
     made = _compiled(f, node)
     assert made is not None, "what was rewritten is a function of that name"
@@ -120,7 +123,7 @@ def _named(code: CodeType, name: str, place: tuple[str, str]) -> CodeType:
     own = name if "." in code.co_name else code.co_name
     parts = [_named(c, own, place) if isinstance(c, CodeType) else c for c in code.co_consts]
     where = _BLOCK.sub("", code.co_qualname).replace(*place, 1)
-    return code.replace(co_consts=tuple(parts), co_name=own, co_qualname=where)
+    return code.replace(co_consts=(*parts, _MARK), co_name=own, co_qualname=where)
 
 
 _BLOCK = re.compile(r"\w+\.\d*\.<locals>\.")
@@ -172,7 +175,7 @@ def _compiled(f: FunctionType, node: Any) -> CodeType | None:
     if itself.isidentifier() and itself not in free:
         body.insert(0, ast.Global([itself]))  # where a function finds itself, or its class
     names = [ast.arg(name) for name in free if name != "__class__"]
-    around = _function(AROUND, ast.arguments([], names, None, [], [], None, []), body)
+    around = _function("around", ast.arguments([], names, None, [], [], None, []), body)
     module = ast.fix_missing_locations(ast.Module([around], []))
     flags = f.__code__.co_flags & FUTURE
     code = compile(module, f.__code__.co_filename, "exec", flags, dont_inherit=True)
@@ -181,7 +184,7 @@ def _compiled(f: FunctionType, node: Any) -> CodeType | None:
         code = todo.pop(0)
         nested = [c for c in code.co_consts if isinstance(c, CodeType)]
         mine = [c for c in nested if c.co_name == f.__code__.co_name]
-        if mine and code.co_name in (AROUND, owner):
+        if mine and code.co_name in ("around", owner):
             return mine[0] if {*mine[0].co_freevars} <= {*free} else None
         todo += nested
     return None
@@ -292,6 +295,7 @@ class _Function:
         self.count = 0
         self.exits = NONE  # what is read where the loop around goes on, or after it
         self.whole = any([isinstance(n, _GENERATORS) for n in own(self.body)])
+        self.before: list[ast.stmt] | None = None  # functions that go before the statement
 
     def rewrite(self) -> None:
         """Rewrite the function in place."""
@@ -335,18 +339,17 @@ class _Function:
         """Statements rewritten; `live` is read after them, for blocks that are left early."""
         made: list[ast.stmt] = []
         for i, s in enumerate(statements):
-            if isinstance(s, ast.If | ast.While | ast.For) or _leaves(s):
-                if not _leaves(s) and not _tells(s):
-                    made += self.form(s, None, live)
-                elif isinstance(s, _EXITS):
-                    made.append(self.exit(s, top))
-                    break
-                else:
-                    rest = [*statements[i + 1 :]]
-                    made += self.form(s, rest, live, top)
-                    break
+            around, self.before = self.before, []
+            ends = _leaves(s) or _tells(s)
+            if isinstance(s, ast.If | ast.While | ast.For) or (ends and not isinstance(s, _EXITS)):
+                rest = [*statements[i + 1 :]] if ends else None
+                new = self.form(s, rest, live, top)
             else:
-                made.append(self.plain(s))
+                new = [self.exit(s, top) if ends else self.plain(s)]
+            made += [*self.before, *new]
+            self.before = around
+            if ends:
+                break
         return made
 
     def exit(self, s: Any, top: bool) -> ast.stmt:
@@ -388,8 +391,11 @@ class _Function:
             parts = [self.expression(s.test), block("then", s.body), block("orelse", s.orelse)]
             name = "if_"
         elif isinstance(s, ast.While):
+            outside, self.before = self.before, []
             test = _at(ast.Return(self.expression(s.test)), s.test)
-            parts = [block("test", (), set_=[test]), block("body", s.body)]
+            asked = block("test", (), set_=[*(self.before or ()), test])
+            self.before = outside
+            parts = [asked, block("body", s.body)]
             parts += [block("orelse", s.orelse)]
             name = "while_"
         elif isinstance(s, ast.For):
@@ -466,12 +472,39 @@ class _Function:
         """An expression rewritten."""
         return _Expressions(self).visit(e)
 
+    def thunk(self, e: ast.expr, names: Names) -> ast.expr:
+        """A function that evaluates an expression, which may bind these names."""
+        if not names:
+            return ast.Lambda(_no_arguments(), e)
+        assert self.before is not None, "what binds names stands in a statement"
+        made = _function(f"part.{self._next()}", _no_arguments(), [*self.header(names)])
+        made.body.append(ast.Return(e))
+        self.before.append(_at(made, e))
+        return _load(made.name)
+
 
 class _Expressions(ast.NodeTransformer):
     """Rewrites expressions that evaluate their parts conditionally as calls of forms."""
 
     def __init__(self, of: _Function) -> None:
         self.of = of
+        self.within = of.before is None  # whether names are bound elsewhere than in the function
+
+    def _movable(self, node: ast.expr, parts: Sequence[ast.expr]) -> bool:
+        """Whether these parts mean the same in functions of their own."""
+        kinds = (ast.Yield, ast.YieldFrom, ast.Await)
+        if any([isinstance(n, kinds) for n in ast.walk(node)]):
+            return False
+        binds = any([isinstance(n, ast.NamedExpr) for p in parts for n in ast.walk(p)])
+        return not binds or (not self.within and all([_sure(p) == bound(p) for p in parts]))
+
+    def _comprehension(self, node: Any) -> Any:
+        around, self.within = self.within, True
+        made = self.generic_visit(node)
+        self.within = around
+        return made
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
         """A function of its own."""
@@ -481,18 +514,22 @@ class _Expressions(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         """One of two values."""
-        if not _movable(node):
+        if bound([node.body, node.orelse]) or not self._movable(node, ()):
             return self.generic_visit(node)
         parts = self.visit(node.body), self.visit(node.orelse)
         return _at(_form("choose", self.visit(node.test), *map(_thunk, parts)), node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         """The first that decides."""
-        if not _movable(node):
+        if not self._movable(node, node.values[1:]):
             return self.generic_visit(node)
+        names = [bound(v) for v in node.values[1:]]
         first, *others = [self.visit(v) for v in node.values]
-        name = "and_" if isinstance(node.op, ast.And) else "or_"
-        return _at(_form(name, first, *map(_thunk, others)), node)
+        parts = [self.of.thunk(*pair) for pair in zip(others, names, strict=True)]
+        form: Any = _form("and_" if isinstance(node.op, ast.And) else "or_", first, *parts)
+        if every := sorted(NONE.union(*names)):
+            form.keywords.append(ast.keyword("names", _tuple(every)))
+        return _at(form, node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         """`not` of a value."""
@@ -501,7 +538,7 @@ class _Expressions(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> Any:
         """A chain of comparisons, and `is`."""
-        if len(node.ops) < 2 or not _movable(node):
+        if len(node.ops) < 2 or bound(node.comparators) or not self._movable(node, ()):
             return _identity(self.generic_visit(node))
         parts = [self.visit(v) for v in (node.left, *node.comparators)]
         steps = []
@@ -562,11 +599,14 @@ class _Calls(ast.NodeTransformer):
 
 
 def _identity(node: Any) -> Any:
-    """`a is b` as a form."""
-    if len(node.ops) > 1 or not isinstance(node.ops[0], ast.Is | ast.IsNot):
+    """`a is b` and `a in b` as forms."""
+    name = _ASKS.get(type(node.ops[0]))
+    if len(node.ops) > 1 or name is None:
         return node
-    name = "is_" if isinstance(node.ops[0], ast.Is) else "is_not"
     return _at(_form(name, node.left, *node.comparators), node)
+
+
+_ASKS = {ast.Is: "is_", ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in"}
 
 
 def _asked(node: ast.Call) -> ast.Call:
@@ -574,10 +614,19 @@ def _asked(node: ast.Call) -> ast.Call:
     return node
 
 
-def _movable(n: ast.AST) -> bool:
-    """Whether an expression means the same in a function of its own."""
-    kinds = (ast.NamedExpr, ast.Yield, ast.YieldFrom, ast.Await)
-    return not any([isinstance(m, kinds) for m in ast.walk(n)])
+def _sure(e: ast.AST) -> Names:
+    """The names that an expression binds whenever it is evaluated."""
+    parts = [*ast.iter_child_nodes(e)]
+    if isinstance(e, ast.BoolOp):
+        parts = [e.values[0]]
+    elif isinstance(e, ast.IfExp):
+        parts = [e.test]
+    elif isinstance(e, ast.Compare):
+        parts = [e.left, e.comparators[0]]
+    elif isinstance(e, (*FUNCTIONS, *COMPREHENSIONS)):
+        parts = []
+    own = frozenset([e.target.id] if isinstance(e, ast.NamedExpr) else [])
+    return own.union(*map(_sure, parts))
 
 
 def _leaves(s: ast.stmt) -> bool:
@@ -636,7 +685,7 @@ def _nested(nodes: Sequence[ast.AST]) -> None:
 
 def is_structured(code: CodeType) -> bool:
     """Whether code was rewritten."""
-    return code.co_qualname.startswith(AROUND)
+    return code.co_consts[-1:] == (_MARK,)
 
 
 __all__ = ["is_structured", "structured", "why_unread"]

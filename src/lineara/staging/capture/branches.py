@@ -15,7 +15,7 @@ from lineara.linear_a.branches import Cond
 from lineara.ops.value_checks import CHECKED, checked
 from lineara.python.function_copies import is_user_code
 from lineara.staging.capture.choices import OneOf, asked, knowing, told_by
-from lineara.staging.capture.columns import Column, Joined, join, with_choices
+from lineara.staging.capture.columns import Column, Joined, join, or_unset, with_choices
 from lineara.staging.capture.containers import (
     Name,
     Snapshot,
@@ -241,7 +241,11 @@ class _Form:
             columns = [r.columns[n,] for r in self.records]
             trees = [c.tree for c in columns]
             bound = self._bound(n)
-            if bound is not None:
+            if bound is not None and self.variables.perhaps and self.before[n] is UNSET:
+                for r in self.records:
+                    r.columns[n,] = or_unset(r.columns[n,])
+                joined[n,] = self._join((n,), said(n))
+            elif bound is not None:
                 kept[n] = UNSET
                 if bound:
                     some[n] = bound

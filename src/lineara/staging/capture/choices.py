@@ -89,6 +89,11 @@ def _name_of(tree: Tree) -> str:
     return show_type(leaves[0]) if structure == LEAF else f"{structure}".removeprefix("Structure")
 
 
+def is_perhaps(x: Leaf) -> bool:
+    """Whether something is a choice of which the first says that a variable has no value."""
+    return type(x) is OneOf and x.trees[0] is UNSET
+
+
 # --- which it is ----------------------------------------------------------------------------------
 
 
@@ -239,7 +244,8 @@ def _called(f: Callable[..., Any], *args: Leaf, **options: Leaf) -> Any:
 
 
 def _kinds(v: Leaf) -> list[type]:
-    return [type(w) for w in v] if isinstance(v, tuple | list) else []
+    inner: Any = v if isinstance(v, tuple | list) else ()
+    return [*map(type, inner)]
 
 
 def _is_blind(f: Leaf) -> bool:

@@ -103,6 +103,12 @@ def join(what: str, columns: Sequence[Column], where: str) -> Joined:
     return Joined(first.structure, constants, likes)
 
 
+def or_unset(c: Column) -> Column:
+    """The column as a choice whose first alternative is that there is no value."""
+    unset = Column(UNSET, Shape(LEAF, (None,)), [UNSET], [UNSET], [None], [None])
+    return _chosen([unset, c if c.structure is not None else unset])[1]._replace(tree=None)
+
+
 MISSING = object()  # a leaf of an alternative that a block does not choose
 
 

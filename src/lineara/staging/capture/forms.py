@@ -9,7 +9,7 @@ import builtins
 import functools
 import operator
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, TypeAlias
 
 from lineara.errors import LinearaError, StagingError, user_line
@@ -30,7 +30,7 @@ from lineara.staging.capture.branches import (
     without,
 )
 from lineara.staging.capture.calls import called
-from lineara.staging.capture.choices import OneOf, Told, tell, told_by
+from lineara.staging.capture.choices import OneOf, Told, is_perhaps, tell, told_by
 from lineara.staging.capture.containers import Consumed
 from lineara.staging.capture.loops import ChoiceNeeded, Loop
 from lineara.staging.capture.sequences import items_of
@@ -268,27 +268,37 @@ def _each(x: Leaf, act: Callable[[Any], Any]) -> Any:
 
 
 def choose(
-    test: object, then: Callable[[], Any], orelse: Callable[[], Any], *inner: Callable[[], Any]
+    test: object,
+    then: Callable[[], Any],
+    orelse: Callable[[], Any],
+    *inner: Callable[[], Any],
+    names: tuple[str, ...] = (),
 ) -> Any:
-    """`then if test else orelse`; `inner` are the user's expressions that these evaluate."""
+    """`then if test else orelse`.
+
+    `inner` are the user's expressions that these evaluate, which may bind the names.
+    """
     t = truth(test)
     if not is_staged(t):
         return then() if t else orelse()
-    variables = Variables((), then, orelse, *inner)
+    variables = Variables(names, then, orelse, *inner)
+    variables.perhaps = True
     return result(branch(t, lambda: Return(then()), lambda: Return(orelse()), variables))
 
 
-def and_(first: object, *others: Callable[[], Any]) -> Any:
-    """`first and …`: the first that is false, or the last."""
-    return _connected(first, others, True)
+def and_(first: object, *others: Callable[[], Any], names: tuple[str, ...] = ()) -> Any:
+    """`first and …`: the first that is false, or the last; these bind the names."""
+    return _connected(first, others, True, names)
 
 
-def or_(first: object, *others: Callable[[], Any]) -> Any:
-    """`first or …`: the first that is true, or the last."""
-    return _connected(first, others, False)
+def or_(first: object, *others: Callable[[], Any], names: tuple[str, ...] = ()) -> Any:
+    """`first or …`: the first that is true, or the last; these bind the names."""
+    return _connected(first, others, False, names)
 
 
-def _connected(first: object, others: tuple[Callable[[], Any], ...], goes_on: bool) -> Any:
+def _connected(
+    first: object, others: tuple[Callable[[], Any], ...], goes_on: bool, names: tuple[str, ...]
+) -> Any:
     """The first whose truth is not `goes_on`, or the last; where it is, all are known to be so."""
     if not others:
         return first
@@ -296,7 +306,7 @@ def _connected(first: object, others: tuple[Callable[[], Any], ...], goes_on: bo
 
     def rest() -> Any:
         nonlocal last
-        value = _connected(others[0](), others[1:], goes_on)
+        value = _connected(others[0](), others[1:], goes_on, names)
         last = told_by(value)
         return value
 
@@ -304,8 +314,10 @@ def _connected(first: object, others: tuple[Callable[[], Any], ...], goes_on: bo
         return rest() if t is goes_on else first
     told = told_by(t)
     both = (rest, lambda: first) if goes_on else (lambda: first, rest)
-    y = choose(t, *both, *others)
-    holds, fails = (*told.holds, *last.holds), (*told.fails, *last.fails)
+    y = choose(t, *both, *others, names=names)
+    cells = Variables(names, *others).values().values()
+    bound = [(v, frozenset(range(1, len(v.trees)))) for v in cells if is_perhaps(v)]
+    holds, fails = (*told.holds, *last.holds, *bound), (*told.fails, *last.fails, *bound)
     tell(y, Told(holds, ()) if goes_on else Told((), fails))
     return y
 
@@ -328,6 +340,30 @@ def is_(a: Leaf, b: Leaf) -> Any:
 def is_not(a: Leaf, b: Leaf) -> Any:
     """`a is not b`."""
     return not_(choices.is_(a, b))
+
+
+def in_(x: Leaf, among: Any) -> Any:
+    """`x in among`."""
+    if type(among) not in (tuple, list, set, frozenset, builtins.range, dict):
+        return x in among
+    if not is_staged(x) and not any(map(is_staged, among)):
+        return x in among
+    if type(among) is builtins.range:
+        low, high, step = min(among, default=0), max(among, default=-1), abs(among.step)
+        inside = chain(low, (operator.le, lambda: x), (operator.le, lambda: high))
+        number: Any = x
+        return and_(inside, lambda: (number - low) % step == 0)
+    return any_([x == v for v in among])
+
+
+def not_in(x: Leaf, among: Any) -> Any:
+    """`x not in among`."""
+    return not_(in_(x, among))
+
+
+def is_sequence(x: Leaf, n: int) -> bool:
+    """Whether a pattern of so many parts may match."""
+    return isinstance(x, Sequence) and not isinstance(x, str | bytes | bytearray) and len(x) == n
 
 
 def chain(left: object, *steps: tuple[Callable[[Any, Any], Any], Callable[[], Any]]) -> Any:

@@ -14,6 +14,8 @@ Block = Callable[..., Any]
 class _Unset:
     """What a variable holds that has no value."""
 
+    __lineara_leaf__ = True
+
     def __repr__(self) -> str:
         return "no value"
 
@@ -93,6 +95,7 @@ class Variables:
         self, names: Sequence[str], *blocks: Block | None, changed: Sequence[str] = ()
     ) -> None:
         self.changed = changed
+        self.perhaps = False  # whether one may have a value on one way alone, and be used there
         every: dict[str, CellType] = {}
         for b in blocks:
             if isinstance(b, FunctionType):
@@ -103,6 +106,7 @@ class Variables:
     def with_entries(self) -> "Variables":
         """The same variables, to which entries of containers are added for one form."""
         same = Variables((), changed=self.changed)
+        same.perhaps = self.perhaps
         same.cells, same.others = {**self.cells}, self.others
         return same
 
