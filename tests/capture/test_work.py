@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from call_counts import calls
 
-from lineara import trace
+from lineara import jit, trace
 from lineara.engines import Ask, run
 from lineara.passes.derivatives import vjp
+
+SCALE = 3.0
 
 
 def fill(x):
@@ -136,3 +138,14 @@ def test_the_body_of_a_loop_is_written_once(tmp_path):
     finally:
         sys.setprofile(None)
     assert sorted(lines) == [5, 9, 14], "the body of each for loop"
+
+
+def test_a_call_of_jit_costs_little_beside_its_program():
+    def f(x, y):
+        return np.sin(x) @ y * SCALE
+
+    x, jitted = np.ones(9), jit(f)
+    program = jitted.program(x, x)
+    operands = program.operands((x, x))
+    alone = calls(lambda: program.definition.run(operands, checked=False))
+    assert calls(lambda: jitted(x, x)) - alone <= 80

@@ -34,7 +34,7 @@ from lineara.tape.levels import innermost_level, open_level, outside
 from lineara.tape.node import Traced, layout
 from lineara.tape.shared_memory import shares, written_in_one_place
 from lineara.tape.strides import narrow, strides_of
-from lineara.trees import Structure, flatten, leaf_paths, map_leaves, unflatten
+from lineara.trees import Structure, flatten, flatten_call, leaf_paths, map_leaves, unflatten
 
 
 class Signature(NamedTuple):
@@ -53,7 +53,7 @@ class Signature(NamedTuple):
 
     def check(self, args: tuple, kwargs: dict[str, Any], name: str) -> list[tuple[Any, ArrayType]]:
         """The numbers of a call that fits, with the types of the formals."""
-        leaves, structure = flatten((args, kwargs))
+        leaves, structure = flatten_call(args, kwargs)
         if structure != self.structure:
             raise StagingError(
                 f"{name} was traced for arguments of the form {self.structure}, but was given "
@@ -175,7 +175,12 @@ class Staged:
         pairs = self.signature.check(args, kwargs, self.name)
         if any([isinstance(v, Traced) for v, _ in pairs]):
             return seen(self.f)(*args, **kwargs)
-        leaves = flatten((args, kwargs))[0] if self.writes else []
+        return self.value(flatten_call(args, kwargs)[0])
+
+    def value(self, leaves: Sequence[Any]) -> Any:
+        """The value for arguments that fit, by their leaves."""
+        every = zip(leaves, self.signature.types, strict=True)
+        pairs = [(v, t) for v, t in every if t is not None]
         for i in self.writes:
             others = [v for j, v in enumerate(leaves) if j != i and isinstance(v, np.ndarray)]
             if any([shares(leaves[i], v) for v in others]):
@@ -194,7 +199,7 @@ class Staged:
     def _run(self, pairs: Sequence[tuple[Any, ArrayType]]) -> Outcome:
         operands = [*numbers(pairs), *self.beside]
         self.definition.test(operands)
-        return self.definition.run(operands)
+        return self.definition.run(operands, checked=False)  # they are of the types
 
     def operands(self, args: tuple, kwargs: dict[str, Any] | None = None) -> list[Any]:
         """The operands of the definition, for arguments of the function."""

@@ -8,6 +8,7 @@
 """
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, NamedTuple
 
 from lineara.errors import StructureError
@@ -47,6 +48,7 @@ class Structure:
     def __init__(self, entries: Iterable[_Entry | None]) -> None:
         self.entries = tuple(entries)
         self.leaf_count = self.entries.count(None)
+        self._hash: int | None = None  # of this process
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Structure):
@@ -57,7 +59,13 @@ class Structure:
         return [entry and entry.shape for entry in self.entries]
 
     def __hash__(self) -> int:
-        return hash(tuple(entry and (entry.kind.cls, len(entry.keys)) for entry in self.entries))
+        if self._hash is None:
+            shapes = [entry and (entry.kind.cls, len(entry.keys)) for entry in self.entries]
+            self._hash = hash(tuple(shapes))
+        return self._hash
+
+    def __reduce__(self) -> Any:
+        return Structure, (self.entries,)
 
     def __repr__(self) -> str:
         if len(self.entries) > 1000:
@@ -110,6 +118,19 @@ def _expand(node: Node, is_leaf: IsLeaf | None) -> tuple[_Entry, list[Node]] | N
     keys = kind.keys(node.value)
     entry = _Entry(kind, tuple(keys), kind.aux(node.value))
     return entry, _nodes(node, kind, keys)
+
+
+def flatten_call(args: tuple, kwargs: dict[str, Any]) -> tuple[list[Any], Structure]:
+    """The leaves and the structure of the arguments of a call, `flatten((args, kwargs))`."""
+    if kwargs or any([kind_of(type(a)) is not None for a in args]):
+        return flatten((args, kwargs))
+    return [*args], _positions(len(args))
+
+
+@cache
+def _positions(n: int) -> Structure:
+    """The structure of a call with so many arguments that are leaves."""
+    return flatten(((None,) * n, {}))[1]
 
 
 def flatten(tree: object, is_leaf: IsLeaf | None = None) -> tuple[list[Any], Structure]:

@@ -41,7 +41,7 @@ from lineara.tape.levels import innermost_level
 from lineara.tape.node import Array, Traced
 from lineara.tape.shared_memory import shares, written_in_one_place
 from lineara.tape.strides import narrow, strides_of
-from lineara.trees import Structure, flatten, unflatten
+from lineara.trees import Structure, flatten, flatten_call, unflatten
 
 WAYS_OUT = (
     "jit(f, fallback=True) runs a function that cannot be captured as it is; lineara.static(n) "
@@ -69,7 +69,7 @@ class Call(NamedTuple):
     @classmethod
     def of(cls, args: tuple, kwargs: dict[str, Any]) -> "Call":
         """The arguments, with their leaves."""
-        return cls(args, kwargs, *flatten((args, kwargs)))
+        return cls(args, kwargs, *flatten_call(args, kwargs))
 
 
 class Jitted(Remembers):
@@ -117,7 +117,7 @@ class Jitted(Remembers):
         for i in staged.writes:
             if any([shares(call.leaves[i], x) for x, _ in reached.kept.values() if _is_array(x)]):
                 raise written_in_one_place(call.leaves[i])
-        return staged(*args, **kwargs)
+        return staged.value(call.leaves)
 
     def program(self, *args: Any, **kwargs: Any) -> Staged:
         """The program for arguments of this form."""
