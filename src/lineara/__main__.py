@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from importlib import import_module
 
 import lineara
+from lineara.errors import LinearaError
 
 # A command has `add_arguments(parser)` and `run(arguments) -> exit status`, and a line here: the
 # module that it is, or the name that a module has for it, and what it does.  Only the module that
-# is asked for loads.
+# is asked for loads.  A LinearaError of a command is printed here.
 TEXT = "lineara.cli.commands"
 COMMANDS = {
     "demo": ("lineara.demo", "fit a predator-prey model to the pelts of Hudson Bay, and draw it"),
@@ -30,7 +31,7 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; the exit status.  Usage errors exit with 2."""
+    """Run one command; the exit status: 1 after an error, 2 after wrong use."""
     parser = argparse.ArgumentParser(
         prog="python -m lineara",
         description="Lineara differentiates ordinary Python numeric code.",
@@ -54,9 +55,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser.parse_intermixed_args(asked.arguments)  # an option may stand before the file
     try:
         return command.run(options)
+    except LinearaError as error:
+        print(error.message, file=sys.stderr)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
     except BrokenPipeError:  # the reader, `head` for one, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    return 1
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from lineara.calculus.show import show
 from lineara.calculus.terms import Term, app
 from lineara.calculus.types import Arrow
 from lineara.calculus.types import show as show_type
-from lineara.errors import CalculusError, LinearaError
+from lineara.errors import CalculusError
 
 ACTIONS = {
     "run": "the value of the program, in the syntax of the calculus",
@@ -51,23 +51,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print; 1 and a message on stderr if something is wrong with the file."""
-    try:
-        if options.action == "session":
-            from lineara.cli.session import history_file, session
+    """Print what the action finds; 2 if the file is missing."""
+    if options.action == "session":
+        from lineara.cli.session import history_file, session
 
-            history = None if options.no_history else history_file()
-            return session(options.file, options.fuel, history)
-        if options.file is None:
-            print(f"calculus {options.action}: the file is missing", file=sys.stderr)
-            return 2
-        _ACTS[options.action](_read(options.file), options)
-    except LinearaError as error:
-        print(error.message, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        return 1
+        history = None if options.no_history else history_file()
+        return session(options.file, options.fuel, history)
+    if options.file is None:
+        print(f"calculus {options.action}: the file is missing", file=sys.stderr)
+        return 2
+    _ACTS[options.action](_read(options.file), options)
     return 0
 
 

@@ -2,7 +2,6 @@
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -75,16 +74,11 @@ class Command:
             )
 
     def run(self, options: argparse.Namespace) -> int:
-        """Print; 1 and a message on stderr if something is wrong with the file or the values."""
+        """Print what the command finds; an error that is not ours is told as one."""
         try:
             print(self.act(read(options.file), options).rstrip("\n"), flush=True)
-        except BrokenPipeError:  # who reads has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return 1
-        except LinearaError as error:
-            return failed(error.message)
-        except KeyboardInterrupt:
-            return failed("stopped")
+        except (LinearaError, BrokenPipeError):
+            raise
         except MemoryError as error:
             return failed(f"{options.file}: the program needs more memory than there is: {error}")
         except Exception as error:

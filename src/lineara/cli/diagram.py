@@ -18,7 +18,7 @@ from lineara.diagrams.from_programs import diagram_of as diagram_of_program
 from lineara.diagrams.lowering import lowered
 from lineara.diagrams.player import page, sheet
 from lineara.diagrams.svg import svg
-from lineara.errors import CalculusError, DiagramError, LinearaError
+from lineara.errors import CalculusError, DiagramError
 
 SOURCES = (
     "FILE.pb (calculus), FILE.lina (Linear A), FILE.diagram (the notation of diagrams) or "
@@ -57,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Draw; 1 and a message if something is wrong with the program, 2 if with the command line.
+    """Draw; 2 and a message if something is wrong with the command line.
 
     A file is written when its whole text is there, and not before.
     """
@@ -71,12 +71,6 @@ def run(options: argparse.Namespace) -> int:
     except Usage as error:
         print(f"diagram: {error}", file=sys.stderr)
         return 2
-    except LinearaError as error:
-        print(error.message, file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("stopped", file=sys.stderr)
-        return 1
     return 0
 
 

@@ -26,7 +26,7 @@ from lineara.diagrams.net import Net, Wire
 from lineara.diagrams.operations import Held, Params
 from lineara.diagrams.types import R, Type, Types, array_of, moves, tans
 from lineara.errors import DiagramError
-from lineara.facts.box import Box, Outer
+from lineara.facts.box import ArrayBox, Outer
 from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Constant, Elementwise, General, HigherOrder
 from lineara.facts.symbol import Sym
@@ -112,7 +112,7 @@ def _of_partials(d: Draft, p: Elementwise, xs: list[Wire], s: Wire) -> list[Wire
     return [times(e) for e in p.expressions()]
 
 
-class _Traced(Box):
+class _Traced(ArrayBox):
     """A wire as the rules of primitives see it."""
 
     __slots__ = ("draft", "wire")
@@ -129,14 +129,6 @@ class _Traced(Box):
     @property
     def dtype(self) -> np.dtype:
         return array_of(self.wire.type).dtype  # type: ignore[arg-type]
-
-    @property
-    def ndim(self) -> int:
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        return array_of(self.wire.type).size  # type: ignore[arg-type]
 
     def interpret(self, primitive: Any, args: tuple, params: dict[str, Any]) -> Any:
         """One more node."""

@@ -4,6 +4,7 @@ A primitive applied to boxes is interpreted by the innermost one.  Linear maps b
 `Joint`s; what is summed later travels as `Piece` and `Outer`.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -90,6 +91,23 @@ class Box:
 
     def __abs__(self) -> Any:
         return op("abs")(self)
+
+
+class ArrayBox(Box):
+    """A box of an array or a number, of which the shape is known."""
+
+    __slots__ = ()
+    shape: Any
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
 
 
 def _operators() -> None:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
-from lineara.facts.box import Box, Joint, Outer, Piece, innermost
+from lineara.facts.box import ArrayBox, Box, Joint, Outer, Piece, innermost
 from lineara.facts.hints import Leaf, Namespace, Shaped, Tree, Value
 from lineara.facts.registry import (
     follows,
@@ -36,8 +36,19 @@ from lineara.facts.symbol import Sym, exact_source, source
 from lineara.facts.types import ArrayType, broadcast, is_complex, sample, type_of
 
 # What the families of primitives and the engines use beside the kinds.
-__all__ = ["Box", "Joint", "Outer", "Piece", "Sym", "follows", "implements", "innermost", "op"]
-__all__ += ["refuses", "refuses_rest", "registry", "source", "stands_for"]
+__all__ = [
+    "ArrayBox",
+    "Box",
+    "Joint",
+    "Outer",
+    "Piece",
+    "Sym",
+    "follows",
+    "implements",
+    "innermost",
+    "op",
+]
+__all__ += ["op", "refuses", "refuses_rest", "registry", "source", "stands_for"]
 
 Recur = Callable[..., "Joint"]
 PROBES = (0.5, 1.25, 3.0)  # what other arguments are where the active ones are zero

@@ -13,7 +13,7 @@ import numpy as np
 from lineara.errors import LinearaError, LinearityError, NoRuleError, ProgramError, ShapeError
 from lineara.facts.hints import DType, Index, Leaf, Shaped
 from lineara.facts.primitive import (
-    Box,
+    ArrayBox,
     Elementwise,
     General,
     OfType,
@@ -184,7 +184,7 @@ class Emitter:
         return Boxed(self, self.bind("dp", y, made, linear=True))
 
 
-class Boxed(Box):
+class Boxed(ArrayBox):
     """A variable as the rules of primitives see it: an array of some type."""
 
     __slots__ = ("emitter", "type", "var")
@@ -209,16 +209,6 @@ class Boxed(Box):
     def dtype(self) -> np.dtype:
         """The dtype."""
         return self.type.dtype
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return math.prod(self.shape)
 
     def __getitem__(self, at: Index) -> Any:
         return op("index")(self, at=at)

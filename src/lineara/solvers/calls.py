@@ -15,6 +15,7 @@ from typing import Any
 from lineara.errors import (
     DetachError,
     LeakedVariableError,
+    LinearityError,
     RuleError,
     SolverError,
     StagingError,
@@ -26,8 +27,9 @@ from lineara.facts.primitive import implements
 from lineara.python.captured_values import captured, with_captured
 from lineara.python.function_points import FUNCTIONS
 from lineara.python.user_code import lifted, method
-from lineara.rules.call_as_operation import Form, opened, settled
+from lineara.rules.call_as_operation import Form, Rule, opened, settled
 from lineara.rules.probed import watched
+from lineara.tape.level import Level
 from lineara.tape.levels import outside
 from lineara.tape.node import Traced, plain, staged
 from lineara.trees import flatten
@@ -42,6 +44,26 @@ def traced_captures(f: Callable[..., Any]) -> tuple[list[str], list[Any], Form]:
     """(names, leaves, form) of the traced values that a function has captured."""
     values = captured(f, follows)
     return list(values), *opened(list(values.values()))
+
+
+class Solved(Rule):
+    """What a solver computes from numbers, as a function of the values that f has captured."""
+
+    does = "a solver iterates on numbers"
+
+    def __init__(self, f: Callable[..., Any], solver: str) -> None:
+        super().__init__(f)
+        self.names, self.leaves, self.form = traced_captures(f)
+        self.__name__ = solver
+
+    def trace_linear(
+        self, level: Level, leaves: Sequence[Any], form: Form, options: dict[str, Any]
+    ) -> Any:
+        """Raises an error: what a solver computes is not linear in what it depends on."""
+        raise LinearityError(
+            f"{self.__name__} of a linear value, which has a type but no number; {self.does}, so a "
+            "linear function may not call one with its argument"
+        )
 
 
 def remade(f: Callable[..., Any], names: list[str], form: Form, leaves: list[Any]) -> Any:

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 from lineara.api import jvp, vjp
-from lineara.errors import LinearityError, NoRuleError
+from lineara.errors import NoRuleError
 from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Joint, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_array, concat
-from lineara.rules.call_as_operation import Form, Rule, Whole, spread
-from lineara.solvers.calls import Call, remade, seeing, traced_captures
+from lineara.rules.call_as_operation import Form, Whole, spread
+from lineara.solvers.calls import Call, Solved, remade, seeing
 from lineara.solvers.implicit import reshaped
 from lineara.tape.level import Level
 from lineara.tape.node import plain
@@ -30,14 +30,14 @@ from lineara.tape.node import plain
 Whole("flow")
 
 
-class Flow(Rule):
+class Flow(Solved):
     """y(t1), as a function of the leaves t0, t1, y0 and the values that f has captured."""
 
+    does = "a solver steps on numbers"
+
     def __init__(self, call: Call, f: Callable[..., Any], how: dict[str, Any], value: Any) -> None:
-        super().__init__(f)
-        self.names, self.leaves, self.form = traced_captures(f)
+        super().__init__(f, call.name)
         self.call, self.how, self.value = call, how, value
-        self.__name__ = call.name
 
     def run(self, args: Sequence[Any], options: dict[str, Any]) -> Any:
         """The value of y(t1), known from SciPy's result."""
@@ -89,15 +89,6 @@ class Flow(Rule):
         start = concat(*[reshaped(as_array(p), (type_of(p).size,)) for p in parts], axis=0)
         options = self.how | {"t_eval": [span[1]], "adjoint": "continuous"}
         return registry.foreign[solve_ivp].ours(f, span, start, **options).y[:, -1]
-
-    def trace_linear(
-        self, level: Level, leaves: Sequence[Any], form: Form, options: dict[str, Any]
-    ) -> Any:
-        """Raises an error: a flow is not linear in the values that its equation captured."""
-        raise LinearityError(
-            "solve_ivp of a linear value, which has a type but no number; a solver steps on "
-            "numbers, so a linear function may not call one with its argument"
-        )
 
 
 def _filled(t: Any, like: Any) -> Any:

@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from lineara.api import grad
-from lineara.errors import LinearityError, SolverError
+from lineara.errors import SolverError
 from lineara.facts.hints import Leaf, Shaped, Value
 from lineara.facts.primitive import Joint, op
 from lineara.facts.types import type_of
 from lineara.ops.linalg import linear_solve
 from lineara.ops.shape import as_array, reshape
-from lineara.rules.call_as_operation import Form, Rule, Whole, settled
-from lineara.solvers.calls import Asked, seeing, traced_captures
+from lineara.rules.call_as_operation import Form, Whole, settled
+from lineara.solvers.calls import Asked, Solved, seeing
 from lineara.tape.leaves import Absent
 from lineara.tape.level import Level
 from lineara.tape.levels import open_level
@@ -35,14 +35,12 @@ for _name in ("solution", "optimal_value"):
     Whole(_name)
 
 
-class Known(Rule):
+class Known(Solved):
     """A value known from a solver, as a function of the values that `f` has captured."""
 
     def __init__(self, f: Callable[..., Any], value: Any, asked: Asked) -> None:
-        super().__init__(f)
-        self.names, self.leaves, self.form = traced_captures(f)
+        super().__init__(f, asked.name)
         self.value, self.asked = value, asked
-        self.__name__ = asked.name
 
     def run(self, args: Sequence[Any], options: dict[str, Any]) -> Any:
         """The value."""
@@ -64,15 +62,6 @@ class Known(Rule):
             y = settled(as_array(seeing(self.f, self.names, form, leaves)(x)))
             y = reshaped(y, (type_of(y).size,)) if type_of(y).shape else y
             return y, Frozen(inner, [x, *nodes] if moves else nodes, [owned(inner, y)])
-
-    def trace_linear(
-        self, level: Level, leaves: Sequence[Any], form: Form, options: dict[str, Any]
-    ) -> Any:
-        """Raises an error: a solution is not linear in what it depends on."""
-        raise LinearityError(
-            f"{self.asked.name} of a linear value, which has a type but no number; a solver "
-            "iterates on numbers, so a linear function may not call one with its argument"
-        )
 
 
 class Solution(Known):

@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 
 from lineara.api import grad, jacobian
-from lineara.errors import LinearityError, NoRuleError
+from lineara.errors import NoRuleError
 from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Joint, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_array, concat
 from lineara.python.captured_values import with_captured
-from lineara.rules.call_as_operation import Form, Rule, Whole
-from lineara.solvers.calls import Call, follows, remade, seeing, solver, traced_captures
+from lineara.rules.call_as_operation import Form, Whole
+from lineara.solvers.calls import Call, Solved, follows, remade, seeing, solver, traced_captures
 from lineara.solvers.implicit import reshaped
 from lineara.solvers.minima import pinned
 from lineara.solvers.roots import tuple_of
@@ -34,17 +34,17 @@ Whole("integral")
 By = Callable[[Any, float, float], Any]  # (f, a, b) -> the integral, on plain numbers
 
 
-class Integral(Rule):
+class Integral(Solved):
     """int_a^b f(t) dt; the leaves are a, b and the values that f has captured.
 
     `by` integrates derivatives; `value` is the integral, if it is known already.
     """
 
+    does = "an integrator evaluates on numbers"
+
     def __init__(self, call: Call, f: Callable[..., Any], by: By, value: Any = None) -> None:
-        super().__init__(f)
-        self.names, self.leaves, self.form = traced_captures(f)
+        super().__init__(f, call.name)
         self.call, self.by, self.value = call, by, value
-        self.__name__ = call.name
 
     def run(self, args: Sequence[Any], options: dict[str, Any]) -> Any:
         """The integral on plain numbers."""
@@ -98,15 +98,6 @@ class Integral(Rule):
         f = remade(self.f, self.names, self.form, [plain(v) for v in self.leaves])
         row = functools.partial(slopes, f, self.names, self.form, tuple(places), size, rest)
         return _apply(Integral(self.call, row, self.by), [a, b, *traced_captures(row)[1]])
-
-    def trace_linear(
-        self, level: Level, leaves: Sequence[Any], form: Form, options: dict[str, Any]
-    ) -> Any:
-        """Raises an error: an integral is not linear in what its integrand captured."""
-        raise LinearityError(
-            f"{self.call.name} of a linear value, which has a type but no number; an integrator "
-            "evaluates on numbers, so a linear function may not call one with its argument"
-        )
 
 
 def _apply(rule: Integral, leaves: Sequence[Any]) -> Any:

@@ -27,7 +27,7 @@ from lineara.errors import (
 )
 from lineara.facts.box import Joint
 from lineara.facts.hints import DType, Index, Leaf, Shaped, Tree, Value
-from lineara.facts.primitive import Box, Primitive, innermost, op, registry
+from lineara.facts.primitive import ArrayBox, Box, Primitive, innermost, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.index import check_index, is_basic, read
 from lineara.tape.class_questions import (
@@ -85,7 +85,7 @@ class Entry:
         self.work = work
 
 
-class Traced(Box):
+class Traced(ArrayBox):
     """A number or an array that a differentiation is following."""
 
     __slots__ = ()
@@ -197,16 +197,6 @@ class Traced(Box):
         """The dtype of the value."""
         v = self.v
         return v.dtype if hasattr(v, "dtype") else np.result_type(type(v))
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 
 from lineara.facts.hints import DType, Index, Leaf, Tree, Value
 from lineara.facts.primitive import (
-    Box,
+    ArrayBox,
     Constant,
     HigherOrder,
     Joint,
@@ -158,7 +158,7 @@ def known(value: Leaf) -> Any:
     return value
 
 
-class Sketch(Box):
+class Sketch(ArrayBox):
     """A value of which only the type is known."""
 
     __slots__ = ("draft", "moves", "name", "t", "weak")
@@ -188,16 +188,6 @@ class Sketch(Box):
     def dtype(self) -> np.dtype:
         """The dtype."""
         return self.t.dtype
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return self.t.ndim
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return self.t.size
 
     def __len__(self) -> int:
         return self.t.shape[0]
