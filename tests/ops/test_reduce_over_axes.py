@@ -89,8 +89,9 @@ def test_few_and_many_are_selected_as_where_selects(chosen, order, dtype):
 
 @pytest.mark.parametrize("axis", [None, 0, 1, (0, 2), (0, 1, 2)])
 @pytest.mark.parametrize("name", ["max", "min"])
-def test_ties_share_and_a_nan_comes_from_nans(name, axis):
-    x = np.round(np.random.default_rng(0).standard_normal((8, 9, 10)))
+@pytest.mark.parametrize("size", [1, 60])
+def test_ties_share_and_a_nan_comes_from_nans(name, axis, size):
+    x = np.round(np.random.default_rng(0).standard_normal((8, 9, 10 * size)))
     x[2, 3, 4] = x[2, 3, 5] = np.nan
     top = getattr(np, name)(x, axis=axis, keepdims=True)
     hit = np.where(np.isnan(top), np.isnan(x), x == top)

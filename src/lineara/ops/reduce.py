@@ -23,12 +23,13 @@ from lineara.facts.primitive import (
     reals,
 )
 from lineara.facts.types import ArrayType, is_complex, type_of
-from lineara.ops.branchless_where import MANY
 from lineara.ops.elementwise import multiply, real_dtype, root
 from lineara.ops.index import line
 from lineara.ops.shape import as_array, normal_axes
 
 # In primitives, a reduction's `axis` is a tuple of axes counted from the front.
+
+LARGE = 2**15  # elements from which a pass over memory costs more than a few calls
 
 
 def reduced(name: str, x: ArrayType, axis: tuple[Any, ...], keepdims: bool) -> ArrayType:
@@ -182,7 +183,7 @@ class attains(Constant):
 
     def evaluate(self, xp, /, x, y):
         equal = xp.equal(x, y)
-        if xp is np and x.size >= MANY and not np.not_equal(y, y).any():
+        if xp is np and x.size >= LARGE and not np.not_equal(y, y).any():
             return equal  # there is no NaN to look for
         return xp.logical_or(equal, xp.not_equal(x, x))
 
@@ -198,7 +199,7 @@ class ties(Constant):
         return ArrayType(reduced("ties", hit, axis, keepdims).shape, np.dtype(dtype))
 
     def evaluate(self, xp, /, hit, *, axis, keepdims, dtype):
-        if xp is np and hit.size < MANY:
+        if xp is np and hit.size < LARGE:
             return np.add.reduce(hit, axis, dtype, None, keepdims)
         if xp is np:
             shape = reduced("ties", hit, axis, keepdims).shape
