@@ -290,7 +290,7 @@ class _Function:
         self.outer = declared(self.body, ast.Nonlocal)
         inner, self.written_inside = shared_with_nested(self.body)
         self.variables = (bound(self.body) | {*parameters(node.args)}) - self.globals
-        self.live = Liveness(self.body, inner)
+        self.live = Liveness(self.body, inner | self.outer)  # others read what is nonlocal
         self.first = next(iter(parameters(node.args)), None)
         self.count = 0
         self.exits = NONE  # what is read where the loop around goes on, or after it

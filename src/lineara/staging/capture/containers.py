@@ -115,7 +115,7 @@ class Snapshot:
             reached = _captured(x, names)
             self.functions.append((x, x.__code__, names, reached))
             self.names += _variables(x, names)
-            return reached
+            return [*reached, vars(x)] if is_user_code(x.__code__.co_filename) else reached
         parts = _inner(x)
         if parts is not None:
             return parts
@@ -344,7 +344,7 @@ def _captured(f: FunctionType, names: list[str]) -> list[Any]:
     reached = [contents(c) for c in f.__closure__ or ()]
     if not is_user_code(f.__code__.co_filename):
         return [*_called(reached), *vars(f).values()]
-    reached += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values(), *vars(f).values()]
+    reached += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
     real = _globals(f)
     reached += [real[n] if n in real else sys.modules.get(n, UNSET) for n in names]
     modules = [m for m in reached if issubclass(type(m), ModuleType)]
@@ -363,7 +363,7 @@ _BY_TEXT = {"getattr", "vars", "__dict__", "modules", "import_module"}
 
 def _called(values: Any) -> list[Any]:
     """The functions among values and the tuples of them, and what forms go through."""
-    each = [_called(v) if type(v) is tuple else [v] for v in values]
+    each = [_called(v) if type(v) in (tuple, list) else [v] for v in values]
     return [v for part in each for v in part if callable(v) or isinstance(v, Remembers)]
 
 
