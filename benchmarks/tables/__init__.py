@@ -18,6 +18,7 @@ from . import (
     t_growth,
     v_constants,
     w_shared,
+    x_capture,
 )
 
 MODULES = (
@@ -38,6 +39,7 @@ MODULES = (
     k_likelihood,
     w_shared,
     t_growth,
+    x_capture,
 )
 
 TABLES = tuple(table for module in MODULES for table in module.TABLES)
