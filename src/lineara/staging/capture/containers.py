@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.errors import MutationError, StagingError, user_line
+from lineara.errors import MutationError, StagingError, is_user_file, user_line
 from lineara.facts.hints import Leaf, Tree
 from lineara.python.function_copies import is_user_code
 from lineara.python.namespaces import Namespace
@@ -351,7 +351,7 @@ def _captured(f: FunctionType, names: list[str]) -> list[Any]:
     for m in modules:  # grows as it is gone through
         held = vars(m)
         named = [held[n] for n in names if n in held]
-        if asks and is_user_code(held.get("__file__") or "<made>"):
+        if asks and is_user_file(held.get("__file__") or "<made>"):
             named += held.values()
         reached += named
         modules += [v for v in named if isinstance(v, ModuleType) and v not in modules]
@@ -435,15 +435,16 @@ def _state(x: Any) -> Any:
         return pickle.dumps(x)
     if isinstance(x, type):
         return {n: v for n, v in vars(x).items() if n not in _OF_PYTHON}
-    if is_compiled(type(x)):
+    kind: type = type(x)
+    if is_compiled(kind) and not callable(x):
         return opaque(x, _dict_of(x))
-    slotted = [c for c in type(x).__mro__ if "__slots__" in vars(c) and not is_pythons(c)]
-    names = [n for c in slotted for n in _slots(c) if getattr(type(x), n) is vars(c)[n]]
+    slotted = [c for c in kind.__mro__ if "__slots__" in vars(c) and not is_pythons(c)]
+    names = [n for c in slotted for n in _slots(c) if getattr(kind, n) is vars(c)[n]]
     held = {n: getattr(x, n) for n in names if hasattr(x, n)}
     own = _dict_of(x)
     if own is None and not held:
         return None
-    return {**held, **(own or {}), "__class__": type(x)}
+    return {**held, **(own or {}), "__class__": kind}
 
 
 def _plain(x: np.ndarray) -> np.ndarray:
