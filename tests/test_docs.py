@@ -167,6 +167,14 @@ def test_the_reading_order_counts_its_lines():
     assert abs(total - stated) <= 10
 
 
+def test_the_reading_order_leads_into_every_room():
+    text = (ROOT / "docs" / "reading-order.md").read_text(encoding="utf-8")
+    named = {Path(file).parent for file in re.findall(r"`(src/lineara/\S+\.py)`", text)}
+    packages = {file.parent.relative_to(ROOT) for file in ROOT.glob("src/lineara/**/__init__.py")}
+    one_file = {room for room in packages if len([*(ROOT / room).glob("*.py")]) == 1}
+    assert packages - one_file - named == set()
+
+
 def test_a_file_of_the_reading_order_imports_those_above_or_what_it_says():
     above = {"errors"}
     for file, stop, _, trust in reading_order():

@@ -93,23 +93,6 @@ class Box:
         return op("abs")(self)
 
 
-class ArrayBox(Box):
-    """A box of an array or a number, of which the shape is known."""
-
-    __slots__ = ()
-    shape: Any
-
-    @property
-    def ndim(self) -> int:
-        """Number of axes."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return math.prod(self.shape)
-
-
 def _operators() -> None:
     """Give Box the binary operators of the primitives that they name."""
     named = {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide"}
@@ -133,3 +116,20 @@ def innermost(args: tuple) -> Box | None:
         if isinstance(a, Box) and (box is None or a.depth > box.depth):
             box = a
     return box
+
+
+class ArrayBox(Box):
+    """A box of an array or a number, of which the shape is known."""
+
+    __slots__ = ()
+    shape: Any
+
+    @property
+    def ndim(self) -> int:
+        """Number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)

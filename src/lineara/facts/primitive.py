@@ -22,6 +22,7 @@ import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
 from lineara.facts.box import ArrayBox, Box, Joint, Outer, Piece, innermost
+from lineara.facts.fitting import conjugate, in_dtype, keep, real_part, total, unbroadcast
 from lineara.facts.hints import Leaf, Namespace, Shaped, Tree, Value
 from lineara.facts.registry import (
     follows,
@@ -36,19 +37,9 @@ from lineara.facts.symbol import Sym, exact_source, source
 from lineara.facts.types import ArrayType, broadcast, is_complex, sample, type_of
 
 # What the families of primitives and the engines use beside the kinds.
-__all__ = [
-    "ArrayBox",
-    "Box",
-    "Joint",
-    "Outer",
-    "Piece",
-    "Sym",
-    "follows",
-    "implements",
-    "innermost",
-    "op",
-]
-__all__ += ["op", "refuses", "refuses_rest", "registry", "source", "stands_for"]
+__all__ = ["ArrayBox", "Box", "Joint", "Outer", "Piece", "Sym", "conjugate", "follows"]
+__all__ += ["implements", "innermost", "keep", "op", "real_part", "refuses", "refuses_rest"]
+__all__ += ["registry", "source", "stands_for", "total", "unbroadcast"]
 
 Recur = Callable[..., "Joint"]
 PROBES = (0.5, 1.25, 3.0)  # what other arguments are where the active ones are zero
@@ -162,53 +153,6 @@ def _sample(arg: object) -> Any:
 def batch_size(args: tuple, batched: tuple[bool, ...]) -> int:
     """The length of the leading axis that the batched arguments share."""
     return next(a.shape[0] for a, b in zip(args, batched, strict=True) if b)
-
-
-# --- fitting a cotangent to the argument it belongs to ---------------------------------------
-
-
-def unbroadcast(x_bar: Shaped, like: ArrayType) -> Any:
-    """Sum `x_bar` over the axes that broadcasting added; a real argument sees its real part."""
-    shape, want = type_of(x_bar).shape, like.shape
-    if shape != want:
-        lead = len(shape) - len(want)
-        grown = [i + lead for i, n in enumerate(want) if n == 1 != shape[i + lead]]
-        x_bar = op("sum")(x_bar, axis=(*range(lead), *grown), keepdims=False)
-        if grown:
-            x_bar = op("reshape")(x_bar, shape=want)
-    return _see(x_bar, like.dtype)
-
-
-def real_part(x: Leaf) -> Any:
-    """The real part of a complex value; a real value as it is."""
-    return op("real")(x) if is_complex(x) else x
-
-
-def _see(x_bar: Shaped, dtype: np.dtype) -> Any:
-    """What an argument of that dtype sees of a cotangent: the real part, in its own precision."""
-    if dtype.kind != "c":
-        x_bar = real_part(x_bar)
-    wider = type(x_bar) is np.ndarray and x_bar.dtype.itemsize > dtype.itemsize > 1
-    return x_bar.astype(dtype) if wider and x_bar.dtype.kind == dtype.kind else x_bar
-
-
-def conjugate(x: Leaf) -> Any:
-    """The complex conjugate; a real value as it is."""
-    return op("conj")(x) if is_complex(x) else x
-
-
-def keep(live: object, x: Value) -> Any:
-    """The lanes of a tangent or cotangent where `live` holds; the others are structural zeros."""
-    return op("keep")(x, live)
-
-
-def total(terms: Sequence[Any]) -> Any:
-    """The sum of the terms that are not None, or None."""
-    sum_of_terms = None
-    for t in terms:
-        if t is not None:
-            sum_of_terms = t if sum_of_terms is None else sum_of_terms + t
-    return sum_of_terms
 
 
 # --- the kinds -------------------------------------------------------------------------------
@@ -353,7 +297,7 @@ class Elementwise(Primitive):
                 y_dot = op("broadcast_to")(y_dot, shape=out.shape)
             if out.dtype.kind == "c" and not is_complex(y_dot):  # a real number meets a complex one
                 y_dot = op("astype")(y_dot, dtype=out.dtype)
-            return _see(y_dot, out.dtype)
+            return in_dtype(y_dot, out.dtype)
 
         def one(i: int, y_bar: Shaped) -> Any:
             w, v = pairs[i]
@@ -470,7 +414,9 @@ class Linear(Primitive):
 
         def back(y_bar: Value) -> list[Any]:
             x_bars = dict(zip(places, self.transpose(y_bar, *typed, **params), strict=True))
-            return [None if x_bars[i] is None else _see(x_bars[i], typed[i].dtype) for i in active]
+            return [
+                None if x_bars[i] is None else in_dtype(x_bars[i], typed[i].dtype) for i in active
+            ]
 
         return Joint(forward, back)
 
@@ -524,7 +470,7 @@ class Multilinear(Primitive):
             if late is not None:
                 return late
             others = [types[j] if j == i else conjugate(a) for j, a in enumerate(args)]
-            return _see(self.transpose(i, y_bar, *others, **params), types[i].dtype)
+            return in_dtype(self.transpose(i, y_bar, *others, **params), types[i].dtype)
 
         types = [type_of(a) for a in args]
         return Joint(forward, lambda y_bar: [one(i, y_bar) for i in active])

@@ -1,1 +1,1 @@
-"""Python to programs: tracing, control flow, lanes, and rules inside of programs."""
+"""Python to programs: tracing, capture from the source, control flow, lanes, rules in programs."""

@@ -121,7 +121,11 @@ def _expand(node: Node, is_leaf: IsLeaf | None) -> tuple[_Entry, list[Node]] | N
 
 
 def flatten_call(args: tuple, kwargs: dict[str, Any]) -> tuple[list[Any], Structure]:
-    """The leaves and the structure of the arguments of a call, `flatten((args, kwargs))`."""
+    """The leaves and the structure of the arguments of a call, `flatten((args, kwargs))`.
+
+    >>> flatten_call((1.0, [2.0]), {"n": 3})[0]
+    [1.0, 2.0, 3]
+    """
     if kwargs or any([kind_of(type(a)) is not None for a in args]):
         return flatten((args, kwargs))
     return [*args], _positions(len(args))
