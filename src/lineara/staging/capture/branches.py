@@ -47,7 +47,7 @@ WHERE = "in the two branches of a staged condition"
 
 
 def is_staged(v: Leaf) -> bool:
-    """Whether a value is not known while the program is written."""
+    """Whether a value is staged: not known while the program is written."""
     return isinstance(v, Traced) and not v.known
 
 
@@ -128,7 +128,7 @@ def branch(
 
 
 class _Written(NamedTuple):
-    """A block as it was written."""
+    """A block of a branch as it was traced."""
 
     record: Record
     values: dict[Any, Any]  # what the places hold at its end
@@ -137,7 +137,7 @@ class _Written(NamedTuple):
     narrowed: Mapping[Place, Any] = MappingProxyType({})  # what choices held that it knew
 
     def leaves(self, n: Place, before: Leaf) -> bool:
-        """Whether a place holds at its end what it held."""
+        """Whether a place holds the same value at the end of the block as at its beginning."""
         value = self.values[n]
         return value is before or (n in self.narrowed and value is self.narrowed[n])
 
@@ -197,7 +197,7 @@ _RAISE = dis.opmap["RAISE_VARARGS"]
 
 
 def _innermost(error: Exception) -> TracebackType:
-    """Where an exception was raised."""
+    """The innermost traceback of an exception."""
     trace = error.__traceback__
     assert trace is not None, "it was raised"
     while trace.tb_next is not None:
@@ -213,7 +213,7 @@ def _line(error: Exception) -> str:
 
 
 class _Form:
-    """A `cond` as it is put together from what its two blocks wrote."""
+    """A `cond` under construction, from the records of its two blocks."""
 
     def __init__(
         self, level: StagedLevel, test: Any, blocks: Sequence[_Written], before: dict[Any, Any],
@@ -225,7 +225,7 @@ class _Form:
         self.before, self.variables = before, variables
 
     def write(self) -> Way:
-        """Write the form; the variables, entries and arrays hold what it gives."""
+        """Write the form; variables, entries and arrays then hold its results."""
         perhaps = {n: None for w in self.left if isinstance(w, Mixed) for n in w.perhaps}
         names = [
             n for n, v in self.before.items()
@@ -270,7 +270,7 @@ class _Form:
         return decoded(given["code"], value, possible, perhaps, self.variables)
 
     def _doubt(self, given: dict[Any, Any]) -> None:
-        """Let no container be changed that may be one in Python where there are two now."""
+        """Refuse later changes of containers that are one object in Python and two here."""
         changed = {key: held(tree) for key, tree in given.items()}
         if any(changed.values()):
             before = [x for v in self.before.values() for x in held(v)]
@@ -313,7 +313,7 @@ class _Form:
         return one
 
     def _written(self, joined: dict[Any, Joined], cells: list[Any]) -> list[Any]:
-        """The nodes that the form gives: the leaves of what is joined, then the storage."""
+        """The results of the form: the leaves of the joined values, then the storage."""
         records, results = [], []
         for r in self.records:
             variables = []
@@ -338,7 +338,7 @@ class _Form:
         return written(self.level, leaf, likes)
 
     def _content(self, r: Record, cell: Any) -> Any:
-        """What a storage holds at the end of a block, which need not have written it."""
+        """The content of a storage at the end of a block, whether or not the block wrote it."""
         if cell in r.changed:
             return r.changed[cell]
         cell.here()
@@ -398,7 +398,7 @@ def without(way: Way, variables: Variables, *taken: int) -> Way:
 
 
 def result(way: Way) -> Any:
-    """What a function returns that was left so."""
+    """The result of a function whose body was left in this way."""
     if isinstance(way, Return):
         return way.value
     if not isinstance(way, Mixed):

@@ -32,7 +32,7 @@ ENDLESS = 40  # definitions of one function within each other
 
 
 def called(body: Callable[..., Any], *args: Any) -> Any:
-    """What a function does, for these values of its parameters."""
+    """Call a function in a trace: as a definition if it is marked as recursive, else inline."""
     now, level, code = reading(), tracing(), body.__code__
     if now is None or level is None:
         return body(*args)
@@ -72,7 +72,7 @@ class _Called:
         self.key = code, around, types, self.form, tuple(constants)
 
     def result(self) -> Any:
-        """What the call gives."""
+        """The result of the call."""
         shared = self.level.shared
         known = shared.open.get(self.key) or shared.called.get(self.key)
         if known is None or known.is_stale():
@@ -83,7 +83,7 @@ class _Called:
         return known.call(self.level, boxes, self)
 
     def _refuse_endless(self, code: CodeType) -> None:
-        """Let whole numbers that change from call to call be values, and refuse what has no end."""
+        """Let whole numbers that change between calls be inputs; refuse what has no end."""
         around = [k.call_of for k in self.level.shared.open.values() if k.f is code]
         if len(around) < ENDLESS:
             return
@@ -102,7 +102,7 @@ class _Called:
         )
 
     def args(self, nodes: Sequence[Any]) -> list[Any]:
-        """The arguments with these in place of what moves."""
+        """The arguments with these in place of the parts that are variables."""
         leaves = list(self.leaves)
         for i, n in zip(self.places, nodes, strict=True):
             leaves[i] = n
@@ -111,7 +111,7 @@ class _Called:
 
 
 class _Definition:
-    """A function as a definition: its name, and what it gives, or is assumed to give so far."""
+    """A function as a definition: its name, and its result types, known or assumed so far."""
 
     def __init__(self, call: _Called) -> None:
         self.call_of, self.f, self.again = call, call.body.__code__, False
@@ -126,7 +126,7 @@ class _Definition:
         self.done = False
 
     def is_stale(self) -> bool:
-        """Whether it may do something else by now; while it is written it is what it is."""
+        """Whether what it depends on has changed since it was traced; never while it is traced."""
         return self.done and self.reached.is_stale()
 
     def call(self, level: StagedLevel, boxes: list[Any], of: _Called) -> Any:
@@ -159,7 +159,7 @@ class _Definition:
         return level is not None
 
     def write(self) -> None:
-        """Write it, once it gives what it was assumed to give."""
+        """Trace it until its results have the types that were assumed of them."""
         shared, key = self.level.shared, self.call_of.key
         shared.open[key] = self
         skipped, shared.skipped = shared.skipped, set()
@@ -206,7 +206,7 @@ class _Definition:
             self.level.back_to(mark)
 
     def _run(self, _: StagedLevel, nodes: list[Any]) -> dict[Any, Any]:
-        """What the function does, from the formals to what it gives."""
+        """Run the function on the formals; its results."""
         args = self.call_of.args(nodes)
         given = Snapshot(*args)
         value = self.call_of.body(*args)
@@ -224,7 +224,7 @@ class _Definition:
         return {"value": value}
 
     def _is_assumed(self, one: Record) -> bool:
-        """Whether it gives what was assumed; what it gives is assumed from now on."""
+        """Whether the results have the types assumed; from now on theirs are assumed."""
         column, before = one.columns["value"], (self.likes, self.shared, self.is_new)
         known = {self.level.as_box(a).var for a in self.mentions}
         new = [b for b in (self.level.as_box(a) for a, _ in one.mentions) if b.var not in known]
@@ -259,7 +259,7 @@ def _written(name: str) -> MutationError:
 
 
 def _alike(a: Sequence[Any], b: Sequence[Any]) -> bool:
-    """Whether two lists say the same of values; strides of different classes are not the same."""
+    """Whether two lists of facts are equal; strides of different classes are not."""
     pairs = zip(a, b, strict=True)
     return all([s == t and (s is None or type(s.lay) is type(t.lay)) for s, t in pairs])
 
@@ -273,19 +273,19 @@ def _is_whole(v: Leaf) -> bool:
 
 
 def _moves(v: Any) -> bool:
-    """Whether a value has parts that may be variables: what is static stays what it is."""
+    """Whether a value has parts that may be variables; static ones stay constants."""
     return is_operand(v) or any([isinstance(part, Traced) for part in flatten(v)[0]])
 
 
 def _key(v: Any) -> Any:
-    """An argument that is a constant as a part of a key: small containers by what they hold."""
+    """A key for a constant argument: small containers by their contents."""
     if type(v) in (tuple, list):
         return (type(v), *map(_key, v))
     return (dict, *v, *map(_key, v.values())) if type(v) is dict else _same_key(v)
 
 
 def _same_key(v: Leaf) -> Any:
-    """A constant as a part of a key: what may be changed by its identity."""
+    """A key for a constant: mutable objects by identity."""
     if isinstance(v, float):
         return float, v.hex()
     by_value = v is None or isinstance(v, int | str | bytes | np.integer | np.bool_)

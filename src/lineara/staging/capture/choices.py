@@ -74,7 +74,7 @@ OneOf.__getattr__ = _refuse  # type: ignore[attr-defined]
 
 
 def _shown(trees: Sequence[Any]) -> str:
-    """What alternatives are called in errors."""
+    """The alternatives as errors name them."""
     return " or ".join(dict.fromkeys(map(_name_of, trees)))
 
 
@@ -98,7 +98,7 @@ def is_perhaps(x: Leaf) -> bool:
 
 
 class Told(NamedTuple):
-    """What a condition tells of choices: the codes that are left where it holds or does not."""
+    """What a condition says about choices: the codes that remain where it holds, and where not."""
 
     holds: tuple[tuple[OneOf, Codes], ...] = ()
     fails: tuple[tuple[OneOf, Codes], ...] = ()
@@ -138,14 +138,14 @@ def asked(one: OneOf, ask: Callable[[Any], Any], weak: bool | None = True) -> An
 
 
 def tell(test: Leaf, told: Told) -> None:
-    """Note what a condition tells."""
+    """Remember what a condition says about choices."""
     now = reading()
     if now is not None and (told.holds or told.fails) and _is_condition(test):
         now.told[test.v.var] = told
 
 
 def told_by(test: Leaf) -> Told:
-    """What a condition tells."""
+    """What a condition says about choices."""
     now = reading()
     return now.told.get(test.v.var, Told()) if now and _is_condition(test) else Told()
 
@@ -234,7 +234,7 @@ def refusing(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _called(f: Callable[..., Any], *args: Leaf, **options: Leaf) -> Any:
-    """A call of what was not rewritten."""
+    """A call of a function that was not rewritten."""
     given = args if not options else (*args, *options.values())
     chosen = [v for v in given if OneOf in (type(v), *_kinds(v))]
     if chosen and f not in (dict, list, tuple) and not _is_blind(f):

@@ -37,7 +37,7 @@ class Column(NamedTuple):
 
 
 def column(level: StagedLevel, tree: Tree) -> Column:
-    """What a block leaves in a place."""
+    """The column of the value that a block leaves in a place."""
     if tree is UNSET:
         return Column(UNSET, None, [], [], [], [])
     leaves, structure = flattened(tree)
@@ -58,7 +58,7 @@ def _entered(level: StagedLevel, v: Any) -> Any:
 
 
 def _alias(level: StagedLevel, v: Any) -> Any:
-    """The array itself, where other arrays than the block's own variables may show its memory."""
+    """The array itself, if arrays outside of the block may share its memory."""
     if not issubclass(type(v), StagedArray):
         return v if issubclass(type(v), np.ndarray) and v.ndim else None
     own = v.w.buffer.home is level and not v.w.steps and v.w.source is None
@@ -66,7 +66,7 @@ def _alias(level: StagedLevel, v: Any) -> Any:
 
 
 class Joined(NamedTuple):
-    """What one column is after one of several blocks: its structure, and of each leaf a type."""
+    """A place after one of several blocks: its structure, and a type for each leaf."""
 
     structure: Shape | None
     constants: list[Any]
@@ -87,7 +87,7 @@ class Joined(NamedTuple):
 
 
 def join(what: str, columns: Sequence[Column], where: str) -> Joined:
-    """What a value is that is one of these; `what` and `where` say so in errors."""
+    """The structure, constants and types of a value that is one of these; errors name `what`."""
     first = columns[0]
     for c in columns:
         if c.structure != first.structure:
@@ -113,7 +113,7 @@ MISSING = object()  # a leaf of an alternative that a block does not choose
 
 
 def with_choices(columns: Sequence[Column]) -> list[Column]:
-    """The columns; where they are different things each is a choice of one of the same ones."""
+    """The columns; where they differ in kind, each as a choice among the same alternatives."""
     columns = [*columns]
     if any([c.structure is None for c in columns]):
         return columns
@@ -161,7 +161,7 @@ def _shape(c: Column) -> Shape:
 
 
 def _fit(columns: Sequence[Column]) -> bool:
-    """Whether columns are one thing: numbers, or the same constants, in the same places."""
+    """Whether columns agree: numbers, or the same constants, in the same places."""
     first, *others = columns
     if any([c.structure != first.structure for c in others]):
         return False
@@ -187,7 +187,7 @@ def _alternatives(c: Column) -> list[Column]:
 
 
 def _chosen(columns: list[Column]) -> list[Column]:
-    """Each column as a choice among what all of them are."""
+    """Each column as a choice among the alternatives of all."""
     groups: list[list[Column]] = []
     places = []
     for c in columns:
@@ -221,7 +221,7 @@ def _tag(c: Column, places: list[int]) -> Column:
 
 
 def _absent(like: Column) -> Column:
-    """An alternative that is not chosen: constants as they are, nothing in place of the rest."""
+    """An alternative that is not chosen: its constants, and no values for the rest."""
     leaves = [MISSING if isinstance(v, Traced | np.ndarray) else v for v in like.leaves]
     none = [v is MISSING for v in leaves]
     known = [None if n else s for n, s in zip(none, like.seen, strict=True)]
@@ -258,7 +258,7 @@ def _join_leaf(what: str, leaves: list[Any], known: list[Seen | None], where: st
 
 
 def _is_float(leaf: Any, known: Seen) -> bool:
-    """Whether a leaf is a float64, or a whole number that is one: 0 where another one is 0.5."""
+    """Whether a leaf is a float64, or a whole number that becomes one, as 0 beside 0.5."""
     whole = type(leaf) is int and abs(leaf) <= EXACT
     return whole or (not known.type.shape and known.type == FLOAT64)
 

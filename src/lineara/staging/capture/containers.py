@@ -47,20 +47,20 @@ GENERATORS = (random.random.__self__, np.random.normal.__self__)  # type: ignore
 
 
 class Name(NamedTuple):
-    """A variable of a closure or a global, and what it held."""
+    """A closure's variable or a global, and the value that it held."""
 
     space: Any  # a cell, or a module's dict
     name: str
     was: Any
 
     def now(self) -> Any:
-        """What it holds."""
+        """The value that it holds now."""
         if isinstance(self.space, CellType):
             return contents(self.space)
         return self.space.get(self.name, UNSET)
 
     def restore(self) -> None:
-        """Let it hold what it held."""
+        """Give it the old value back."""
         if isinstance(self.space, CellType):
             put(self.space, self.was)
         elif self.was is UNSET:
@@ -70,13 +70,13 @@ class Name(NamedTuple):
 
 
 class Remembers:
-    """A callable that keeps what it made of a function, which is looked at in its place."""
+    """A wrapper that caches results of a function: the function is looked at in its place."""
 
     f: Any
 
 
 class Consumed(Remembers):
-    """What one form alone goes through, whose rounds may reach what a generator holds."""
+    """A generator that one form alone iterates: what it holds is reached by its rounds."""
 
     def __init__(self, values: Iterable[Any]) -> None:
         self.items = iter(values)
@@ -106,7 +106,7 @@ class Snapshot:
             todo += self._parts(todo.pop())
 
     def _parts(self, x: Leaf) -> list[Any]:
-        """Remember one thing; what it leads to."""
+        """Remember the state of one object; the objects that it leads to."""
         if issubclass(type(x), _PLAIN) or id(x) in self.seen or _is_ours(x):
             return []
         self.seen.add(id(x))
@@ -154,7 +154,7 @@ class Snapshot:
         return any([not _is_unwatched(x, was) for x, was in self._things()])
 
     def what_changed(self) -> str:
-        """In words, the first thing that is not as it was."""
+        """The first thing that has changed, in words."""
         for f, code, names, reached in self.functions:
             if f.__code__ is not code:
                 return f"the code of {f.__name__}"
@@ -168,19 +168,19 @@ class Snapshot:
         return _named(things[0]) if things else "nothing that is still to be seen"
 
     def advances(self) -> list[Any]:
-        """What gives something else each time, and cannot be put back."""
+        """The objects that give something else each time, and cannot be put back."""
         return [x for x, was in self.kept.values() if isinstance(was, Hidden) and was.goes_on]
 
     def unseen(self) -> list[Any]:
-        """What does not tell what it holds."""
+        """The objects whose state cannot be seen."""
         return [x for x, was in self.kept.values() if isinstance(was, Hidden) and was.is_unseen]
 
     def changed(self) -> list[tuple[Any, Any]]:
-        """What is not as it was, and how it was."""
+        """The things that have changed, with their old state."""
         return self._things() + [(n, n.was) for n in self.names if not _one(n.was, n.now())]
 
     def has(self, entry: Entry) -> bool:
-        """Whether an entry is one of what the block reaches."""
+        """Whether an entry belongs to a container that the block reaches."""
         x, state = self.kept.get(id(entry.container), (None, ()))
         there = range(len(state)) if isinstance(x, list | deque) else state
         return x is entry.container and entry.key in there
@@ -220,7 +220,7 @@ def _keys(x: Tree, was: Any, now: Any) -> Any:
 
 
 def _outside() -> set[int]:
-    """What the function that is traced reaches without its arguments, by identity."""
+    """The ids of what the traced function reaches without its arguments."""
     now = reading()
     assert now is not None, "containers are looked at where functions are read"
     if now.outside is None:
@@ -263,7 +263,7 @@ class Doubtful(NamedTuple):
 
 
 def doubt(level: StagedLevel, containers: Sequence[Any]) -> None:
-    """None of these containers may be changed from now on."""
+    """Refuse changes of these containers from now on."""
     if containers:
         line = user_line()
         level.shared.doubtful += [Doubtful(x, _state(x), line) for x in containers]
@@ -324,7 +324,7 @@ def refuse_what_went_on(
 
 
 def _is_unwatched(x: object, state: object) -> bool:
-    """Whether what something gives next does not matter to a function that does not ask for it."""
+    """Whether changes of x are ignored: random generators, and files that cannot be put back."""
     return isinstance(x, _DRAWS) or (isinstance(x, io.IOBase) and _cannot_be_put_back(state))
 
 
@@ -396,7 +396,7 @@ def _texts(code: CodeType) -> list[str]:
 
 
 def _inner(x: Any) -> list[Any] | None:
-    """What is called or gone through in place of a thing; None for what is looked at itself."""
+    """The function or iterable behind a wrapper; None for an object that is looked at itself."""
     if isinstance(x, MethodType):
         return [x.__self__, x.__func__]
     if isinstance(x, Remembers):
@@ -419,7 +419,7 @@ def _is_users(c: type) -> bool:
 
 
 def _state(x: Any) -> Any:
-    """A copy of what may be changed of a thing; None for what cannot be."""
+    """A copy of the mutable state of an object; None for an immutable one."""
     known = hidden(x)
     if known is not None:
         return known
@@ -486,7 +486,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def _one(a: object, b: Any) -> bool:
-    """Whether an entry is the same: of states of generators, equal."""
+    """Whether two entries are identical; states of generators are compared by equality."""
     if a is b:
         return True
     if isinstance(a, Traced) or isinstance(b, Traced) or type(a) is not type(b):

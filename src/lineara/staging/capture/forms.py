@@ -103,7 +103,7 @@ def _refusals(body: Any) -> list[Exception]:
 
 
 def _refuse(body: Any) -> NoReturn:
-    """Refuse a loop that can be nothing but a form."""
+    """Refuse a loop that must be a form and cannot be one."""
     level, why = level_of_trace(), _refusals(body)[-1]
     if not isinstance(why, LinearaError):
         level.uncaught("what a round of a staged loop does", [type(why)])
@@ -198,7 +198,7 @@ def for_(
 
 
 def _numbered(items: Any, first: int, body: Callable[..., Any], variables: Variables) -> Way:
-    """Rounds whose items have numbers, from one of them on."""
+    """Rounds over items that are found by number, from one of them on."""
     n = items.rounds
     for k in range(first, n):
         if n - k > WRITTEN_OUT:
@@ -220,7 +220,7 @@ def _numbered(items: Any, first: int, body: Callable[..., Any], variables: Varia
 
 
 def _rounds(items: Iterator[Any], body: Callable[..., Any], variables: Variables) -> Way:
-    """Rounds over what Python goes through."""
+    """Rounds that Python iterates."""
     for item in items:
         way = body(item)
         if isinstance(way, Mixed):
@@ -232,7 +232,7 @@ def _rounds(items: Iterator[Any], body: Callable[..., Any], variables: Variables
 
 
 def _after(way: Way, orelse: Block, rest: Block, variables: Variables) -> Way:
-    """What comes after a loop that was left so; a break in its else is one of a loop around."""
+    """What follows a loop that was left in this way; a break in its else is the outer loop's."""
     exits = BROKEN, CONTINUED
     if orelse is None:
         way = without(way, variables, *exits)
@@ -247,7 +247,7 @@ text, percent = texts.text, texts.percent
 
 
 def asked(f: Callable[..., Any]) -> Any:
-    """What is called, where it may be."""
+    """The function that is called, if a program may call it."""
     if type(f) is OneOf:
         return lambda *args, **options: _each(f, lambda g: asked(g)(*args, **options))
     for original, ours in _OF_MODULES:
@@ -257,7 +257,7 @@ def asked(f: Callable[..., Any]) -> Any:
 
 
 def _each(x: Leaf, act: Callable[[Any], Any]) -> Any:
-    """What comes of a value, or of the alternative that a choice is."""
+    """The result for a value, or for the alternative that a choice is."""
     if type(x) is not OneOf:
         return act(x)
     first, *others = [x.trees[k] for k in sorted(choices.left_of(x))]
@@ -299,7 +299,7 @@ def or_(first: object, *others: Callable[[], Any], names: tuple[str, ...] = ()) 
 def _connected(
     first: object, others: tuple[Callable[[], Any], ...], goes_on: bool, names: tuple[str, ...]
 ) -> Any:
-    """The first whose truth is not `goes_on`, or the last; where it is, all are known to be so."""
+    """The first operand whose truth is not `goes_on`, or the last one."""
     if not others:
         return first
     t, last = truth(first), Told()

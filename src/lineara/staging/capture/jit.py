@@ -52,7 +52,7 @@ TRIED = 8  # whole numbers of which each is tried as an input where one has to b
 
 
 class Captured(NamedTuple):
-    """A program, and what it was made from."""
+    """A program, and the state of what it depends on."""
 
     staged: Staged
     reached: Snapshot  # what the function reaches, as it was
@@ -96,7 +96,7 @@ class Jitted(Remembers):
         return len(self.history)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """The value."""
+        """The value of the function, by its program."""
         if self.exact:
             return self._as_it_is(*args, **kwargs)
         if reading() is not None:
@@ -129,7 +129,7 @@ class Jitted(Remembers):
         return f(*args, **kwargs)
 
     def _fall_back(self, call: Call, error: Exception) -> Any:
-        """What the function itself gives, after a warning that says why, the first time."""
+        """The value of the function itself; the first time after a warning that says why."""
         value = self._as_it_is(*call.args, **call.kwargs)
         if not self.refused:
             why = str(error) if isinstance(error, LinearaError) else repr(error)
@@ -259,7 +259,7 @@ def _given(v: Leaf, fixed: bool) -> Any:
 
 
 def _form(v: Leaf, fixed: bool) -> Any:
-    """What a program depends on of an argument: the type of an input, and else the value."""
+    """The form of an argument, which a program depends on: an input's type, a constant's value."""
     if fixed and isinstance(v, float):
         return float, v.hex()
     if _is_whole(v) and not fixed:
@@ -272,7 +272,7 @@ def _form(v: Leaf, fixed: bool) -> Any:
 
 
 def show_form(v: Leaf, form: Any) -> str:
-    """A form of an argument in words."""
+    """The form of an argument in words."""
     if form is int:
         return "a whole number"
     if isinstance(v, Traced | np.ndarray | np.generic) or form[0] not in (float, type(v)):
@@ -292,7 +292,7 @@ def _is_numeric(v: Leaf) -> bool:
 
 
 def _is_whole(v: Leaf) -> bool:
-    """Whether a leaf may be an input as a whole number, which has 63 bits beside the sign."""
+    """Whether a leaf may be an input as a whole number: one that fits into an int64."""
     return type(v) is int and v.bit_length() < 64
 
 

@@ -133,7 +133,7 @@ class Loop:
         raise StagingError("a loop: what it carries from round to round never becomes the same")
 
     def _begin_as_before(self, likes: dict[Place, Any], stored: list[str]) -> None:
-        """Begin with what this loop carried when it was written last, where it may do so now."""
+        """Begin with the carries that this loop had when it was last traced, where it may."""
         entries = [n for n in likes if isinstance(n, Entry) and self.snapshot.has(n)]
         self._know({e: e.get() for e in entries})
         for n, was in likes.items():
@@ -186,7 +186,7 @@ class Loop:
         return formals + [("a", _of_cell(cell)) for cell in self.cells]
 
     def _round(self, level: Any, nodes: list[Any]) -> dict[Any, Any]:
-        """One round, from the formals to what it hands on."""
+        """Trace one round: from the formals to the values that it hands on."""
         left = iter(nodes)
         i = None if self.at is None else next(left)
         start = {n: s.tree(left) for n, s in self.slots.items()}
@@ -233,7 +233,7 @@ class Loop:
         return columns
 
     def _asks(self, on: object) -> Any:
-        """Whether there is one more round, where the condition is asked only if none is left."""
+        """Whether there is one more round; the condition is evaluated only if no exit was taken."""
 
         def ask() -> Way:
             assert self.test is not None, "a loop of rounds has no condition"
@@ -416,7 +416,7 @@ class Loop:
         return decoded(code, returned, self.codes, perhaps, self.variables)
 
     def _doubt(self, body: Record, bindings: dict[Place, Any]) -> None:
-        """Let no container be changed that may be one in Python where there are two now."""
+        """Refuse later changes of containers that are one object in Python and two here."""
         changed = {n: held(tree) for n, tree in bindings.items() if tree is not self.before[n]}
         if not any(changed.values()):
             return
@@ -447,18 +447,18 @@ class Loop:
 
 
 class ChoiceNeeded(StructureError):
-    """What a loop carries is one thing before a round and another after it."""
+    """A carry differs in kind before and after a round, so it must be a choice."""
 
 
 def _found(column: Column) -> Joined:
-    """What a round leaves, all of it carried but constants."""
+    """The values that a round leaves, all of them carried but constants."""
     pairs = zip(column.leaves, column.seen, strict=True)
     likes = [None if _is_constant(v) else t for v, t in pairs]
     return Joined(column.structure, column.leaves, likes)
 
 
 def _may_be(now: Seen | None, was: Seen | None) -> bool:
-    """Whether a leaf may be carried as one of the same place was."""
+    """Whether a leaf may be carried as the leaf in the same place was."""
     return (now is None) <= (was is None) and (was is None or now.type.shape == was.type.shape)  # type: ignore[union-attr]
 
 
@@ -493,7 +493,7 @@ def _is_whole(v: Leaf) -> bool:
 
 
 def _is_alone(cell: Any) -> bool:
-    """Whether nobody but this variable holds an array that it holds."""
+    """Whether no other variable holds an array that this one holds."""
     try:
         value = cell.cell_contents
     except ValueError:

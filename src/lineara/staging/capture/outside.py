@@ -55,7 +55,7 @@ _DRAW = (random.Random, np.random.RandomState, np.random.BitGenerator, np.random
 
 
 def asked(f: Callable[..., Any]) -> Callable[..., Any]:
-    """What is called, where it may be; an error where it would run once for all calls."""
+    """The function that is called; an error if it would run once for all runs of the program."""
     now = reading()
     if now is None:
         return f
@@ -78,7 +78,7 @@ def asked(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def once(f: Callable[..., Any]) -> Any:
-    """A function that is called outside of programs only, wherever a function comes by it."""
+    """A function that is only called outside of programs, however it is reached."""
 
     @functools.wraps(f)
     def call(*args: Any, **options: Any) -> Any:
@@ -91,7 +91,7 @@ def once(f: Callable[..., Any]) -> Any:
 
 
 def refusal(name: str) -> StagingError:
-    """The error of a call that a program would not make again."""
+    """The error for a call that a program could not repeat when it runs."""
     return StagingError(
         f"{name} would be called once, as the program is written, and not in each call of it; "
         "call it outside of the function, and pass what it gives"
@@ -99,7 +99,7 @@ def refusal(name: str) -> StagingError:
 
 
 def _home(f: Callable[..., Any]) -> tuple[str, str]:
-    """The module that something which is called belongs to, and its name there."""
+    """The module of a callable, and its name there."""
     if isinstance(f, MethodType):
         f = f.__func__
     if isinstance(f, FunctionType):
@@ -118,7 +118,7 @@ def _home(f: Callable[..., Any]) -> tuple[str, str]:
 
 @functools.cache
 def _is_outside(module: str, name: str) -> bool:
-    """Whether what is called there may give another result, or do something, at each call."""
+    """Whether such a callable may give another result, or have an effect, at each call."""
     package = module.partition(".")[0]
     part, last = package.lstrip("_"), name.rpartition(".")[2]
     if part == "io":
@@ -131,7 +131,7 @@ def _is_outside(module: str, name: str) -> bool:
 
 
 def _seeded(f: Callable[..., Any]) -> Any:
-    """What makes a generator of random numbers: from a seed alone."""
+    """A maker of random generators, which is allowed with a seed only."""
 
     @functools.wraps(f)
     def call(*args: Any, **options: Any) -> Any:

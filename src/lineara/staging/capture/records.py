@@ -21,7 +21,7 @@ from lineara.tape.levels import open_level
 
 
 class Record(NamedTuple):
-    """What a block wrote."""
+    """The trace of a block: its bindings, and the columns that it leaves."""
 
     name: str
     level: StagedLevel
@@ -40,7 +40,7 @@ class Record(NamedTuple):
         return value.var if value.var.type == t else op("astype")(value, dtype=t.dtype).var
 
     def pruned(self, results: Sequence[ir.Var]) -> "Record":
-        """The record with the mentions alone that results need."""
+        """The record without mentions that its results do not need."""
         kept = tidy(self.out.bindings, results, self.stays)
         used = {v for b in kept for v in ir.reads(b)} | {*results}
         return self._replace(mentions=[(a, v) for a, v in self.mentions if v in used])
@@ -65,7 +65,7 @@ def record(
     run: Callable[[StagedLevel, list[Any]], dict[Any, Any]],
     name: str = "",
 ) -> Record:
-    """What `run(level, nodes of the formals)` writes; it gives the columns by their keys."""
+    """The record of `run(level, nodes of the formals)`, which returns columns by their keys."""
     name = name or around.name_of_definition(like)
     with open_level(StagedLevel) as level, around.holding(level):
         level.hands_on = True
@@ -84,7 +84,7 @@ def record(
 
 
 def together(around: StagedLevel, records: Sequence[Record]) -> tuple[list[Boxed], list[dict]]:
-    """What any of them mentions, as boxes of the code around; for each its formals by those."""
+    """The values around that any record mentions; for each record its formals for them."""
     all_: dict[ir.Var, Boxed] = {}
     each = []
     for r in records:
@@ -97,7 +97,7 @@ def together(around: StagedLevel, records: Sequence[Record]) -> tuple[list[Boxed
 
 
 def change(around: StagedLevel, cell: Cell, content: Any) -> None:
-    """Storage holds what a block left in it."""
+    """Let storage hold the content that a block left in it."""
     cell.here()
     if cell.home is not around and not around.hands_on:
         raise StagingError(

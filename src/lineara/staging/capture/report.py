@@ -152,7 +152,7 @@ def _shown(name: Name) -> str:
 
 
 def _things(reached: Snapshot) -> list[str]:
-    """The classes of what else is looked at."""
+    """The classes of other objects that the function depends on."""
     kinds = [type(x).__name__ for x, _ in reached.kept.values()]
     return [f"{kinds.count(k)} of {k}" for k in dict.fromkeys(kinds)]
 

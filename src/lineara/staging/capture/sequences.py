@@ -44,7 +44,7 @@ class Range:
         self.start, self.stop, self.step = start, stop, step
 
     def items(self) -> Items:
-        """Its numbers."""
+        """The numbers of the range, as items."""
         span = self.stop - self.start if self.step > 0 else self.start - self.stop
         size = abs(self.step)
         span = span if size == 1 else (span + (size - 1)) // size
@@ -58,7 +58,7 @@ class Range:
         return max(0, operator.index(self.items().rounds))
 
     def __getitem__(self, at: Any) -> Any:
-        """An item of the range that Python has, where its ends are known."""
+        """An item of Python's range, where the ends are known."""
         return builtins.range(operator.index(self.start), operator.index(self.stop), self.step)[at]
 
     def __eq__(self, other: object) -> bool:

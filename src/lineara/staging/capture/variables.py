@@ -12,7 +12,7 @@ Block = Callable[..., Any]
 
 
 class _Unset:
-    """What a variable holds that has no value."""
+    """The mark of a variable that has no value."""
 
     __lineara_leaf__ = True
 
@@ -41,7 +41,7 @@ class Entry:
         return hash((id(self.container), self.key))
 
     def get(self) -> Any:
-        """What the container holds there."""
+        """The value that the container holds there."""
         x, has_items = self._raw()
         return has_items.__getitem__(x, self.key) if has_items else getattr(x, self.key)
 
@@ -56,7 +56,7 @@ class Entry:
             object.__setattr__(x, self.key, value)
 
     def _raw(self) -> tuple[Any, Any]:
-        """What holds the value, and the class whose items it has; None where attributes."""
+        """The object that holds the value, and the class of its items; None for attributes."""
         x: Any = self.container
         kind = next((k for k in (list, deque, dict) if isinstance(x, k)), None)
         if isinstance(x, Proxy):
@@ -78,7 +78,7 @@ Place = str | Entry  # a variable, by its name, or an entry
 
 
 def said(place: Place) -> str:
-    """What errors call a place."""
+    """A place as errors name it."""
     return str(place) if isinstance(place, Entry) else f"the variable {place!r}"
 
 
@@ -115,27 +115,27 @@ class Variables:
         self.cells |= {e: e for e in entries}
 
     def reset(self, before: tuple[dict[Any, Any], list[Any]]) -> None:
-        """Let all of them hold what they held."""
+        """Give all of them their old values back."""
         self.set(before[0])
         for cell, value in zip(self.others, before[1], strict=True):
             put(cell, value)
 
     def all(self) -> tuple[dict[Any, Any], list[Any]]:
-        """What they hold, and what the others hold."""
+        """The values of these places, and of the others."""
         return self.values(), [contents(cell) for cell in self.others]
 
     def values(self) -> dict[Any, Any]:
-        """What they hold."""
+        """The values of these places."""
         return {name: contents(cell) for name, cell in self.cells.items()}
 
     def set(self, values: Mapping[Any, Any]) -> None:
-        """Let them hold these."""
+        """Put these values into the places."""
         for name, value in values.items():
             put(self.cells[name], value)
 
 
 def contents(cell: CellType | Entry) -> Any:
-    """What a cell or an entry holds, or UNSET."""
+    """The value in a cell or an entry, or UNSET."""
     if isinstance(cell, Entry):
         return cell.get()
     try:
