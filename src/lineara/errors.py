@@ -195,6 +195,13 @@ class ProgramError(LinearaError):
         super().__init__(message, line="")
 
 
+class OutOfBounds(ProgramError, IndexError):
+    """A program that runs reads or writes beyond an array: as Python says it, too."""
+
+
+OutOfBounds.__name__ = ProgramError.__name__
+
+
 class SolverError(LinearaError, ArithmeticError):
     """A solution without a derivative: the solver did not converge, or the equation is singular."""
 

@@ -32,7 +32,7 @@ from lineara.engines.values import (
     times,
     zeros,
 )
-from lineara.errors import LinearaError, ProgramError
+from lineara.errors import LinearaError, OutOfBounds, ProgramError
 from lineara.facts.hints import Index, Shaped, Tree, Value
 from lineara.facts.types import ArrayType, Type, is_complex, show, type_of
 from lineara.linear_a import syntax as ir
@@ -410,15 +410,15 @@ class Numbers:
         try:
             return self.evaluated(e, args, params)
         except (ZeroDivisionError, ValueError, IndexError, LinearaError, ArithmeticError) as error:
-            if (
-                e.primitive.raised or e.primitive.acts
-            ):  # what Python raises, or our error at the user's line
+            if e.primitive.raised or e.primitive.acts:  # an error of Python's, or at a line
                 raise
             text = error.message if isinstance(error, LinearaError) else str(error)
             mend = ""
             if isinstance(error, ZeroDivisionError | FloatingPointError):
                 mend = "; keep it away from there, or ask for infinities and NaN: ieee=True, --ieee"
-            machine.judge.wrong(f"{e.name} fails as the program runs: {text}{mend}", e)
+            kind = OutOfBounds if isinstance(error, IndexError) else ProgramError
+            text = f"{e.name} fails as the program runs: {text}{mend}"
+            machine.judge.wrong(text, e, kind=kind)
 
     def evaluated(self, e: ir.Prim, args: list[Any], params: dict[str, Any]) -> Any:
         """NumPy's value; what is read of an array is a copy, lest a part keep all of it alive."""
@@ -455,7 +455,7 @@ class Numbers:
         try:
             return np.array(x[at])[()]
         except IndexError as error:
-            raise ProgramError(f"read: {error}") from None
+            raise OutOfBounds(f"read: {error}") from None
 
     def within(self, machine: Machine, e: ir.Part, x: Shaped, at: Index, y: Shaped) -> None:
         """Refuse a part up to a dimension that does not lie within the array."""
@@ -481,7 +481,7 @@ class Numbers:
             else:
                 x[at] = 0 if y is ZERO else y
         except IndexError as error:
-            raise ProgramError(f"{type(e).__name__.lower()}: {error}") from None
+            raise OutOfBounds(f"{type(e).__name__.lower()}: {error}") from None
         return x if x.ndim else x[()]
 
 

@@ -128,18 +128,20 @@ class Judge:
 
     # --- errors ----------------------------------------------------------------------------
 
-    def wrong(self, message: str, at: Any = None, which: int = -1) -> NoReturn:
+    def wrong(
+        self, message: str, at: Any = None, which: int = -1, kind: type[ProgramError] = ProgramError
+    ) -> NoReturn:
         """Raise the error about a leaf, a binding or a definition, and one of its variables."""
         at = self.at if at is None else at
         if at is None:
-            raise ProgramError(f"in {self.name}: {message}")
+            raise kind(f"in {self.name}: {message}")
         places = self.program.places.get(at, ())
         if places:
             place = places[min(which + 1, len(places) - 1)]
-            raise ProgramError(located(self.program, place, message))
+            raise kind(located(self.program, place, message))
         text, caret = self._equation(at, which)
         where = f"in {self.name}: " if self.name else ""
-        raise ProgramError(f"{where}{message}\n  {text}\n  {' ' * caret}^" if text else message)
+        raise kind(f"{where}{message}\n  {text}\n  {' ' * caret}^" if text else message)
 
     def _equation(self, at: Leaf, which: int) -> tuple[str, int]:
         """The equation as it prints, on one line, and where the variable stands in it."""

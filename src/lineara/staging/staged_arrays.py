@@ -296,6 +296,8 @@ class Region(WrittenView):
         if _all_integers(at) and len(_tuple(at)) == len(self.shape) and np.shape(value):
             raise self.misfit(value, at, self.shape, "setting an array element with a sequence.")
         staged = [isinstance(v, Boxed) for v in (cell.content, value)]
+        if any(boxes(at)):
+            level.uncaught("a write at a staged place", [IndexError])
         if not any(staged) and not any(boxes((at, self.steps))):
             self.store(self.content(), at, value)
         else:
@@ -479,6 +481,8 @@ class StagedArray(Written):
             at = normal_part(at)
         level = self.w.buffer.here()
         parts = _tuple(at)
+        if any(map(_is_staged, parts)):
+            level.uncaught("a read at a staged place", [IndexError])
         if not is_basic(tuple([0 if _is_integer(p) else p for p in parts])):
             check_index(at, self)
             if any([isinstance(p, Traced) and p.dtype.kind == "b" for p in parts]):

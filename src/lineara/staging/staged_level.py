@@ -442,8 +442,10 @@ class StagedLevel(Level):
             )
         entered = tuple([self.entered(a) for a in args])
         given, params = params, {k: self.parameter(v) for k, v in params.items()}
-        boxed = Boxed in map(type, entered) or any(boxes(params))
-        if not boxed:
+        placed = any(boxes(params))
+        if placed:
+            self.uncaught(f"{primitive.name} at a staged place", [IndexError])
+        if not placed and Boxed not in map(type, entered):
             y = primitive(*entered, **params)
             return self.own(y) if type_of(y).shape else y
         try:
