@@ -286,3 +286,55 @@ def test_what_a_view_of_constants_shows_is_found_when_traced_values_reach_it(
     slope = f(1.0) - f(0.0)
     assert grad(f)(0.7) == pytest.approx(slope, abs=1e-12)
     assert grad(lambda c: grad(f)(c) * c)(0.7) == pytest.approx(slope, abs=1e-12)
+
+
+MEETS: dict[str, Callable[[Any, Any], Any]] = {
+    "matmul": lambda a, c: a @ c,
+    "dot": lambda a, c: np.dot(c, a),
+    "einsum": lambda a, c: np.einsum("ij,j->i", a, c),
+    "multiply": lambda a, c: a * c,
+    "maximum": lambda a, c: np.maximum(c, a),
+    "a view": lambda a, c: a[1:] @ c,
+    "a transpose": lambda a, c: a.T @ c,
+    "solve": lambda a, c: np.linalg.solve(a + 20 * np.eye(len(a)), c),
+    "where": lambda a, c: np.where(a > 0.5, c, a),
+    "joined": lambda a, c: np.concatenate([a[0], c]),
+}
+
+
+@pytest.mark.parametrize("n", [4, 200])
+@pytest.mark.parametrize("name", MEETS)
+def test_what_a_constant_was_when_it_met_a_traced_value_counts(name: str, n: int) -> None:
+    rng = np.random.default_rng(0)
+    first, second = rng.standard_normal((2, n, n))
+    weights, c = rng.standard_normal(2 * n), rng.standard_normal(n)
+
+    def f(c: Any) -> Any:
+        a = np.zeros((n, n))
+        a[:] = first
+        y = MEETS[name](a, c)
+        a[:, 1:] = second[:, 1:]
+        z = MEETS[name](a, c)
+        return np.sum(np.sin(y) * weights[: y.shape[0]].sum()) + np.sum(np.cos(z))
+
+    def plainly(c: Any) -> Any:
+        mixed = np.concatenate([first[:, :1], second[:, 1:]], axis=1)
+        y, z = MEETS[name](first, c), MEETS[name](mixed, c)
+        return np.sum(np.sin(y) * weights[: y.shape[0]].sum()) + np.sum(np.cos(z))
+
+    expected = grad(plainly)(c)
+    for _ in range(6):  # a plan comes after some calls
+        np.testing.assert_allclose(grad(f)(c), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(linearize(f, c)[1].T @ 1.0, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_constant_that_meets_a_traced_value_takes_few_calls() -> None:
+    def f(c: Any, times: int) -> Any:
+        a = np.zeros((5, 5))
+        a[:, 0] = 1.0
+        for _ in range(times):
+            c = a @ c
+        return np.sum(c)
+
+    g = grad(f)
+    assert calls(lambda: g(T[:5], 12), 6) - calls(lambda: g(T[:5], 2), 6) <= 10 * 20

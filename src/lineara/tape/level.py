@@ -89,6 +89,7 @@ class Level:
         self.roots: list[Any] = []  # the nodes of the leaves
         self.overlaps = Overlaps()
         self.asked: list[bool] = []  # filled once a dict or a set was asked for a number
+        self.unwritten: dict[int, np.ndarray] = {}  # by id: plain arrays that nobody writes
         self.locks = Locks()
         self.open = False
         self.outer: Level | None = None  # the level around this one, in the same thread
@@ -455,7 +456,12 @@ class Level:
     # --- residuals that belong to the user ------------------------------------------------------
 
     def guard(self, a: np.ndarray, watch: bool = True) -> np.ndarray:
-        """The user's array as a residual: a copy when small, else locked until the trace ends."""
+        """The user's array as a residual: a copy when small, else locked until the trace ends.
+
+        An array that nobody writes is that residual.
+        """
+        if id(a) in self.unwritten:
+            return a
         if a.nbytes <= COPY_BYTES or self.keep_copies:
             return copied(a)
         self.locks.take(a, watch)
@@ -558,6 +564,8 @@ class Level:
             self.overlaps.given = []
         if self.asked:
             self.asked.clear()
+        if self.unwritten:
+            self.unwritten.clear()
         self.tape.clear()
         self.tape = CLOSED
         for scope in self.scopes.values():

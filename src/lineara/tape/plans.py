@@ -96,9 +96,32 @@ def by_plan(
     try:
         if read is None:
             read = _reader(kinds, func, args, kwargs)
-        return read(args, kwargs, judge)
+        y = read(args, kwargs, judge)
     except Unplanned:
-        return GENERAL
+        y = GENERAL
+    if y is GENERAL:
+        shown = _with_constants(args)
+        if shown is not None:
+            return by_plan(func, shown, kwargs, judge)
+    return y
+
+
+def _with_constants(args: Sequence[Any]) -> list[Any] | None:
+    """The arguments with plain arrays for written ones that nothing traced reached; None for none.
+
+    Something among them has to be traced.
+    """
+    kinds = [getattr(type(a), "in_plans", None) for a in args]
+    if "w" not in kinds:
+        return None
+    constant = [k == "w" and a.memory() is not None for k, a in zip(kinds, args, strict=True)]
+    if not any(constant) or not any([k and not c for k, c in zip(kinds, constant, strict=True)]):
+        return None
+    shown = [a.now() if c else a for a, c in zip(args, constant, strict=True)]
+    for a, plain in zip(args, shown, strict=True):
+        if plain is not a:
+            a.level.unwritten[id(plain)] = plain
+    return shown
 
 
 def _reader(
