@@ -46,7 +46,7 @@ def work(program: Program, e: ir.Leaf, y: Type | None, dims: dict[Any, Any] = NO
 
     `dims` are the dimensions of types in numbers.
     """
-    args = [with_dims(a.type, dims) for a in e.args]
+    args = [with_dims(a.type, dims) if dims else a.type for a in e.args]
     if isinstance(e, ir.Accum | ir.Put):
         return sum([extent(program, t) for t in args[1:]])
     if not isinstance(e, ir.Prim):

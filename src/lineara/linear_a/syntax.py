@@ -415,23 +415,23 @@ class Def:
 # --- walks: the passes that ask for one thing of an expression filter what these give ----------
 
 
-def occurrences(e: "Leaf | Block") -> Iterator[Var]:
+def occurrences(e: "Leaf | Block") -> Vars:
     """The free occurrences of variables in an expression, in order, with repetitions."""
     if isinstance(e, Leaf):
-        yield from e.operands()
-        return
+        return e.operands()
     bound: set[Var] = set()
+    unbound: list[Var] = []
     for b in e.bindings:
-        yield from (v for v in reads(b) if v not in bound)
+        unbound += [v for v in reads(b) if v not in bound]
         bound.update(b.vars)
-    yield from (v for v in e.leaf.operands() if v not in bound)
+    return (*unbound, *[v for v in e.leaf.operands() if v not in bound])
 
 
 def reads(b: Binding) -> Vars:
     """The free occurrences of variables in what is bound."""
     if isinstance(b, Unpack):
         return (b.arg,)
-    return b.rhs.operands() if isinstance(b.rhs, Leaf) else tuple(occurrences(b.rhs))
+    return occurrences(b.rhs)
 
 
 def free(e: "Leaf | Block") -> dict[Var, None]:
@@ -439,31 +439,35 @@ def free(e: "Leaf | Block") -> dict[Var, None]:
     return dict.fromkeys(occurrences(e))
 
 
-def leaves(e: "Leaf | Block") -> Iterator[Leaf]:
+def leaves(e: "Leaf | Block") -> list[Leaf]:
     """Every leaf of an expression, in order; a drop comes before the leaves that it drops."""
+    order: list[Leaf] = []
     open_: list[Leaf | Block] = [e]
     while open_:
         e = open_.pop()
         if isinstance(e, Leaf):
-            yield e
+            order.append(e)
             if isinstance(e, Drop):
                 open_.append(e.body)
         else:
             open_.append(e.leaf)
             open_ += [b.rhs for b in reversed(e.bindings) if isinstance(b, Let)]
+    return order
 
 
-def blocks(e: "Leaf | Block") -> Iterator[Block]:
+def blocks(e: "Leaf | Block") -> list[Block]:
     """Every block of an expression, each before the blocks in it."""
+    order: list[Block] = []
     open_: list[Leaf | Block] = [e]
     while open_:
         e = open_.pop()
         if isinstance(e, Block):
-            yield e
+            order.append(e)
             open_ += [b.rhs for b in e.bindings if isinstance(b, Let)]
             open_.append(e.leaf)
         elif isinstance(e, Drop):
             open_.append(e.body)
+    return order
 
 
 def binders(d: Def) -> list[Var]:
@@ -471,9 +475,9 @@ def binders(d: Def) -> list[Var]:
     return [*d.params, *[v for block in blocks(d.body) for b in block.bindings for v in b.vars]]
 
 
-def applications(e: "Leaf | Block") -> Iterator[Application]:
+def applications(e: "Leaf | Block") -> list[Application]:
     """The calls, branches and loops of an expression, in order."""
-    return (leaf for leaf in leaves(e) if isinstance(leaf, Application))
+    return [leaf for leaf in leaves(e) if isinstance(leaf, Application)]
 
 
 def functions(e: "Leaf | Block") -> list[str]:

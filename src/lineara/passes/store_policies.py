@@ -151,7 +151,7 @@ class binomial:
 
 def call_of(b: ir.Binding) -> ir.Application | None:
     """The call, branch or loop in a binding."""
-    return next(ir.applications(b.rhs), None) if isinstance(b, ir.Let) else None
+    return next(iter(ir.applications(b.rhs)), None) if isinstance(b, ir.Let) else None
 
 
 def primitive(b: ir.Binding) -> ir.Prim | None:
