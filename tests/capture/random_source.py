@@ -280,6 +280,15 @@ PATTERNS = {
             while ({w} := {t} * 0.5) > 1 and {u} not in (0, 1.5):
                 {t} = {w}
     """,
+    "folds": """
+        {t} = sum({u} * {u} for {u} in {a} if {u} > {c}) * 0.1
+        {t} += max(({u} for {u} in {a} if {u} > {t}), default={s})
+        {t} -= min([{u} * {v} for {u} in {a} for {v} in {a} if {u} > {v}], default=0.5)
+        {t} = np.tanh({t}) + max({a}, key=lambda {u}: -({u} - {c}) ** 2) + 0.1 * min({a}) * sum({a})
+        {k} = 1 if any({u} > {c} for {u} in {a}) and not all([{u} < {s} for {u} in {a}]) else 2
+        {t} += functools.reduce(lambda {u}, {v}: 0.5 * {u} + {v}, {a}) - sorted({a})[{k}]
+        {t} += sum((y{v} := {u}) * y{v} for {u} in {a} if {u} > 0) * 0.1
+    """,
     "primes": """
         {t} = 0.0
         {k} = 2
@@ -297,6 +306,7 @@ PATTERNS = {
 
 
 HEAD = """
+import functools
 import math
 from collections import deque
 

@@ -82,6 +82,20 @@ def helper_that_rebinds(x, s):
     return factor + 0.0 * s
 
 
+def loop_in_a_helper_that_rebinds(x, s):
+    last, count = s, 0
+
+    def go():
+        nonlocal last, count
+        for v in x:
+            count += 1
+            if v > s:
+                last = v
+
+    go()
+    return last + count
+
+
 def condition_that_rebinds(x, s):
     k, asked, total = len(x), 0, s
 
@@ -136,6 +150,7 @@ def continue_in_an_else(x, s):
     ("f", "cases"),
     [
         (helper_that_rebinds, [(X, 0.5), (X, 9.0), (-X, -1.0)]),
+        (loop_in_a_helper_that_rebinds, [(X, 0.5), (X, 9.0), (-X, -1.0)]),
         (condition_that_rebinds, [(X, 0.5), (X, 1.0), (X, 9.0)]),
         (until_it_returns, [(X, 0.5), (X, 100.0), (-X, 1.0)]),
         (break_in_an_else, [(X, 0.5), (X, 5.0), (X, -9.0), (-X, 0.1)]),

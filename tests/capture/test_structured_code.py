@@ -1,6 +1,7 @@
 """Rewritten code, with forms that do what Python does, gives what the function itself gives."""
 
 import bisect
+import builtins
 import collections
 import copy
 import difflib
@@ -118,19 +119,29 @@ class Plain:
         return a is b
 
     def is_not(self, a, b):
+        self.calls["is_not"] += 1
         return a is not b
 
     def not_(self, x):
         self.calls["not_"] += 1
         return not x
 
+    NOTHING, empty = forms.NOTHING, staticmethod(forms.empty)
+
+    def fold(self, name, f, items, run, otherwise):
+        self.calls["fold"] += 1
+        return run(items()) if f is getattr(builtins, name) else otherwise()
+
     def in_(self, x, among):
+        self.calls["in_"] += 1
         return x in among
 
     def not_in(self, x, among):
+        self.calls["not_in"] += 1
         return x not in among
 
     def is_sequence(self, x, n):
+        self.calls["is_sequence"] += 1
         return forms.is_sequence(x, n)
 
     def chain(self, left, *steps):
@@ -705,6 +716,33 @@ def names_of_nested(v):
     return inner and inner.__qualname__, getattr(Local().method()[1], "__qualname__", None)
 
 
+def folds(v):
+    some = [max((x for x in v if x), default=0), min((x for x in v), key=lambda x: -x, default=1)]
+    total = sum((last := x) for x in v for w in v if w is not x and w in v) + sum([1 for _ in v], 2)
+    last = last if total > 2 + len(v) else 0
+    every = any([x > 2 for x in v]), all(x > 2 for x in v), sum(v for v in v)
+    return some, total, last, every, max(x for x in v), 9 not in v
+
+
+def comparing_matches(v):
+    found = []
+    for s in (*v, None, "a", True, (1, 2), [3], (4, 5)):
+        match s:
+            case 0 | 1 as k if k not in v:
+                found.append(k)
+            case None | "a":
+                found.append("none")
+            case (1, second) | (second, 1):
+                found.append(second)
+            case [w]:
+                found.append(w)
+            case w if (u := w) is True or (u is not None and u == 2):
+                found.append((w, u))
+            case _:
+                found.append("other")
+    return found, k if 0 in v else 1, w
+
+
 OWN = [
     f for f in [*globals().values()]
     if isinstance(f, types.FunctionType) and f.__code__.co_varnames[:1] == ("v",)
@@ -761,7 +799,8 @@ def test_every_form_is_met(asserts):
         for v in SAMPLES:
             outcome(lambda g=g, v=v: g([*v]))
     names = {"if_", "while_", "for_", "choose", "and_", "or_", "not_", "chain", "assert_"}
-    names |= {"asked", "called", "text", "percent"}
+    names |= {"asked", "called", "text", "percent", "fold"}
+    names |= {"is_", "is_not", "in_", "not_in", "is_sequence"}
     assert {*forms.calls} == names
 
 

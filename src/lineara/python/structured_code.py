@@ -29,6 +29,7 @@ whose source is not what it was compiled from.
 import __future__
 
 import ast
+import copy
 import dis
 import inspect
 import linecache
@@ -39,6 +40,7 @@ from collections.abc import Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
+from lineara.python.generators_as_loops import as_loops
 from lineara.python.liveness import (
     COMPREHENSIONS,
     FUNCTIONS,
@@ -571,11 +573,29 @@ class _Expressions(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> Any:
         """A call whose function goes through `forms.asked`; `super()` gets its class and object."""
+        loops = None if self.within else as_loops(node, f"fold.{self.of.count + 1}")
+        if loops is not None:
+            return self._fold(node, loops)
         self.generic_visit(node)
         bare = isinstance(node.func, ast.Name) and node.func.id == "super"
         if bare and not node.args and not node.keywords and self.of.first is not None:
             node.args = [_at(_load("__class__"), node), _at(_load(self.of.first), node)]
         return _asked(node)
+
+    def _fold(self, node: ast.Call, loops: ast.FunctionDef) -> Any:
+        """A call on a generator expression as its loops, where the function is the builtin one."""
+        assert self.of.before is not None, "it stands in a statement"
+        self.of._next()
+        name, names = node.func.id, bound(node)  # type: ignore[attr-defined]
+        first: Any = copy.deepcopy(node.args[0])
+        items = _thunk(self.visit(first.generators[0].iter))
+        loops.body[:0] = self.of.header(names)
+        self.of.before.append(_at(loops, node))
+        _Function(loops).rewrite()
+        f = copy.deepcopy(node.func)
+        otherwise = self.of.thunk(_asked(self._comprehension(node)), names)
+        parts = ast.Constant(name), f, items, _load(loops.name), otherwise
+        return _at(_form("fold", *parts), node)
 
 
 class _Calls(ast.NodeTransformer):

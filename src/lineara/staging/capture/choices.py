@@ -236,16 +236,16 @@ def refusing(f: Callable[..., Any]) -> Callable[..., Any]:
 def _called(f: Callable[..., Any], *args: Leaf, **options: Leaf) -> Any:
     """A call of a function that was not rewritten."""
     given = args if not options else (*args, *options.values())
-    chosen = [v for v in given if OneOf in (type(v), *_kinds(v))]
+    chosen = [v for v in given if OneOf in _kinds(v)]
     if chosen and f not in (dict, list, tuple) and not _is_blind(f):
         first: Any = chosen[0]
         _refuse(first if type(first) is OneOf else next(v for v in first if type(v) is OneOf))
     return f(*args, **options)
 
 
-def _kinds(v: Leaf) -> list[type]:
-    inner: Any = v if isinstance(v, tuple | list) else ()
-    return [*map(type, inner)]
+def _kinds(v: object) -> list[type]:
+    kind = type(v)
+    return [*map(type, v)] if kind is tuple or kind is list else [kind]  # type: ignore[call-overload]
 
 
 def _is_blind(f: Leaf) -> bool:

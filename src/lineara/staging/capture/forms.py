@@ -12,13 +12,15 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn, TypeAlias
 
+import numpy as np
+
 from lineara.errors import LinearaError, StagingError, user_line
 from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.python.number_classes import constructor
 from lineara.python.user_code import reading
 from lineara.staging import texts
-from lineara.staging.capture import choices, output, outside, sequences, whole_numbers
+from lineara.staging.capture import choices, folds, output, outside, sequences, whole_numbers
 from lineara.staging.capture.branches import (
     branch,
     check,
@@ -46,6 +48,7 @@ from lineara.staging.capture.variables import (
 )
 from lineara.staging.control_flow import tracing
 from lineara.tape.levels import threads
+from lineara.tape.node import Traced
 
 WRITTEN_OUT = 3  # rounds; a loop of so few is written out
 FORM, BRANCH = "form", "branch"  # what statements became that are forms of the program
@@ -387,23 +390,17 @@ def assert_(test: object, message: Callable[[], Any] | None) -> None:
 # --- builtins -------------------------------------------------------------------------------------
 
 
-def _extreme(original: Callable[..., Any], better: Callable[[Any, Any], Any]) -> Any:
-    """`max` or `min`, of staged numbers too."""
-
-    @functools.wraps(original)
-    def call(first: Any, *others: Any, **options: Any) -> Any:
-        values = [first, *others] if others else [*first]
-        if options or not any(map(is_staged, values)):
-            return original(first, *others, **options) if others else original(values, **options)
-        best = values[0]
-        for v in values[1:]:
-            best = choose(better(v, best), lambda v=v: v, lambda b=best: b)
-        return best
-
-    return call
+folds_ = folds.Folds(for_, choose)
+NOTHING, empty = folds.NOTHING, folds.empty
 
 
-max_, min_ = _extreme(builtins.max, operator.gt), _extreme(builtins.min, operator.lt)
+def fold(
+    name: str, f: object, items: Callable[[], Any], run: Callable[[Any], Any],
+    otherwise: Callable[[], Any],
+) -> Any:  # fmt: skip
+    """A call of f on a generator expression: the loop that it is, where f is the builtin one."""
+    is_own = f is _FOLDED[name] or f is getattr(builtins, name)
+    return run(items()) if is_own else otherwise()
 
 
 def _until(decides: bool, combined: Callable[..., Any]) -> Any:
@@ -411,6 +408,8 @@ def _until(decides: bool, combined: Callable[..., Any]) -> Any:
 
     @functools.wraps(any if decides else all)
     def call(values: Any, /) -> Any:
+        if isinstance(values, Traced) and len(values.shape) == 1:
+            return _truth_value(truth(np.any(values) if decides else np.all(values)))
         items = values if isinstance(values, Consumed) else Consumed(values)
         for v in items:
             t = truth(v)
@@ -424,6 +423,7 @@ def _until(decides: bool, combined: Callable[..., Any]) -> Any:
 
 
 any_, all_ = _until(True, or_), _until(False, and_)
+_FOLDED = {"sum": folds_.sum, "max": folds_.max, "min": folds_.min, "any": any_, "all": all_}
 
 
 def _truth_value(t: Any) -> Any:
@@ -434,6 +434,8 @@ _OF_MODULES = (  # functions that are met as attributes of modules
     (warnings.warn, output.warn),
     (operator.is_, is_),
     (operator.is_not, is_not),
+    *folds_.of_modules,
+    *sequences.OF_NUMPY,
 )
 
 BUILTINS = (
@@ -442,8 +444,7 @@ BUILTINS = (
     (builtins.enumerate, sequences.enumerate_),
     (builtins.zip, sequences.zip_),
     (builtins.reversed, sequences.reversed_),
-    (builtins.max, max_),
-    (builtins.min, min_),
+    *folds_.builtins,
     (builtins.any, any_),
     (builtins.all, all_),
     (builtins.bool, constructor(builtins.bool, lambda x: _truth_value(truth(x)))),

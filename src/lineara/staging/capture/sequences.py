@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.errors import StagingError
 from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.staging.capture.branches import is_staged
@@ -109,6 +110,46 @@ def enumerate_(iterable: Any, start: int = 0) -> Any:
     if items is None:
         return builtins.enumerate(iterable, start)
     return Items(items.rounds, lambda i: (i + start if start else i, items.at(i)))
+
+
+def ndindex_(*shape: Any) -> Any:
+    """`np.ndindex`, by number."""
+    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
+    if not all([type(n) is int and n > 0 for n in sizes]) or not sizes:
+        return np.ndindex(*shape)
+    return Items(int(np.prod(sizes)), lambda i: _places(i, sizes))
+
+
+def _places(i: Any, sizes: Any) -> tuple[Any, ...]:
+    """The index of the i-th element of an array of that shape."""
+    places = []
+    for n in reversed(sizes):
+        places.insert(0, i if len(places) + 1 == len(sizes) else i % n)
+        i = i // n
+    return tuple(places)
+
+
+def ndenumerate_(a: Any) -> Any:
+    """`np.ndenumerate`, by number."""
+    if not isinstance(a, Traced) or not a.shape or not a.size:
+        return np.ndenumerate(a)
+    return Items(a.size, lambda i: ((at := _places(i, a.shape)), a[at]))
+
+
+def nditer_(a: Any, *args: Any, **options: Any) -> Any:
+    """`np.nditer` over one array, whose elements are read in the order of its memory."""
+    if not isinstance(a, Traced):
+        return np.nditer(a, *args, **options)
+    if args or options:
+        raise StagingError(
+            "np.nditer of a staged array with options: its elements are read one after the other; "
+            "loop over np.ndindex(a.shape), and write a[i]"
+        )
+    flat = np.ravel(a, order="K")
+    return Items(a.size, lambda i: flat[i])
+
+
+OF_NUMPY = ((np.ndindex, ndindex_), (np.ndenumerate, ndenumerate_), (np.nditer, nditer_))
 
 
 def zip_(*iterables: Any, strict: bool = False) -> Any:
