@@ -595,3 +595,14 @@ def test_an_object_that_shows_an_array_is_written_into_another():
         return a.a.sum()
 
     assert capture(f, 2.0)(5.0) == f(5.0) == 13.0
+
+
+def test_masks_and_places_made_of_constants_in_the_function_are_known():
+    def f(x):
+        d = np.ones((3, 3)) * x.sum()
+        d[np.eye(3, dtype=bool)] = np.arange(3.0)
+        n = np.arange(3)
+        return d[~np.eye(3, dtype=bool)].sum() + d[n, n].sum() + d[np.ones(3, "bool")][0, 1]
+
+    x = np.ones(2)
+    assert capture(f, x)(3 * x) == f(3 * x)

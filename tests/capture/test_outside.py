@@ -392,3 +392,26 @@ def test_an_object_that_does_not_tell_what_it_holds_is_refused():
         "jit: <lambda> reaches a c_double_Array_2, which does not tell what it holds, so a change "
         "of it would not be seen; pass what is needed of it as an argument"
     )
+
+
+FIRST_BOUND: float
+
+
+def test_attributes_of_modules_and_globals_that_are_bound_first_are_refused(monkeypatch):
+    module = types.ModuleType("lineara_tests_settings")
+    module.k = 2.0
+
+    def sets(x):
+        module.k = 3.0
+        return x * module.k
+
+    def binds(x):
+        global FIRST_BOUND
+        FIRST_BOUND = 3.0
+        return x
+
+    for f, name in [(sets, "k"), (binds, "FIRST_BOUND")]:
+        with pytest.raises(StagingError, match=f"the variable '{name}' was changed in a function"):
+            jit(f)(2.0)
+    assert module.k == 2.0
+    assert "FIRST_BOUND" not in globals()

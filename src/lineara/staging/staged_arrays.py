@@ -454,6 +454,13 @@ class Region(WrittenView):
         return self.buffer.content
 
 
+def _known(at: Index) -> Any:
+    """An index with the content of arrays that were made of constants in place of these."""
+    parts = [(p.constant() if isinstance(p, StagedArray) else None, p) for p in _tuple(at)]
+    known = tuple([p if content is None else content for content, p in parts])
+    return known if isinstance(at, tuple) else known[0]
+
+
 class StagedArray(Written):
     """An array of the function that is traced."""
 
@@ -479,6 +486,7 @@ class StagedArray(Written):
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, list):
             at = normal_part(at)
+        at = _known(at)
         level = self.w.buffer.here()
         parts = _tuple(at)
         if any(map(_is_staged, parts)):
@@ -535,6 +543,7 @@ class StagedArray(Written):
             return
         if isinstance(at, list):
             at = normal_part(at)
+        at = _known(at)
         check_index(at, self)
         self.w.write(at, value)
 

@@ -10,7 +10,7 @@ import pickle
 import random
 import sys
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import (
     BuiltinFunctionType,
     CellType,
@@ -97,10 +97,10 @@ class Snapshot:
     def __init__(self, *blocks: Any) -> None:
         self.blocks = blocks  # they live as long as what is known of them
         self.kept: dict[int, tuple[Any, Any]] = {}
+        self.readers: list[Callable[[Any], Any]] = []  # of what is kept
         self.seen: set[int] = set()
-        self.names: list[Name] = []
-        self.functions: list[tuple[FunctionType, Any, list[str], list[Any]]] = []  # with what
-        # they run, name and reach
+        self.places: dict[tuple[int, str], Name] = {}
+        self.functions: list[tuple[FunctionType, Any]] = []  # with what they are
         todo: list[Any] = [*blocks]
         while todo and len(self.seen) < LIMIT:
             todo += self._parts(todo.pop())
@@ -111,21 +111,22 @@ class Snapshot:
             return []
         self.seen.add(id(x))
         if isinstance(x, FunctionType):
-            names = _names(x.__code__)
-            reached = _captured(x, names)
-            self.functions.append((x, x.__code__, names, reached))
-            self.names += _variables(x, names)
-            return [*reached, vars(x)] if is_user_code(x.__code__.co_filename) else reached
+            made = _made_of(x)
+            self.functions.append((x, made))
+            places = _places(x)
+            self.places |= {(id(p.space), p.name): p for p in places}
+            return [*made[1:], *[p.was for p in places if p.was is not UNSET], vars(x)]
         parts = _inner(x)
         if parts is not None:
             return parts
-        state = _state(x)
-        if isinstance(state, Hidden):
-            self.kept[id(x)] = x, state
-            return state.parts
-        if state is None:
+        read = _reader(x)
+        if read is None:
             return [*x] if isinstance(x, tuple | frozenset) else []
+        state = read(x)
         self.kept[id(x)] = x, state
+        self.readers.append(read)
+        if isinstance(state, Hidden):
+            return state.parts
         own = [] if type(x) in _BUILT_IN else [type(x)]
         if isinstance(x, dict):
             return [*x.values(), *own]
@@ -145,25 +146,23 @@ class Snapshot:
         Generators of random numbers and files do not count, from which a function that is captured
         draws and reads nothing.
         """
-        for f, code, names, reached in self.functions:
-            now = _captured(f, names)
-            if f.__code__ is not code or len(now) != len(reached):
+        for f, made in self.functions:
+            now = _made_of(f)
+            if len(now) != len(made) or not all(map(_one, now, made)):
                 return True
-            if not all(map(_one, now, reached)):
-                return True
+        if any([p.now() is not p.was and not _one(p.was, p.now()) for p in self.places.values()]):
+            return True
         return any([not _is_unwatched(x, was) for x, was in self._things()])
 
     def what_changed(self) -> str:
         """The first thing that has changed, in words."""
-        for f, code, names, reached in self.functions:
-            if f.__code__ is not code:
-                return f"the code of {f.__name__}"
-            other = [n for n in self.names if not _one(n.was, n.now())]
-            now = _captured(f, names)
-            if other:
-                return _named(other[0])
-            if len(now) != len(reached) or not all(map(_one, now, reached)):
-                return f"what {f.__name__} reaches"
+        for f, made in self.functions:
+            now = _made_of(f)
+            if len(now) != len(made) or not all(map(_one, now, made)):
+                return f"{'a default' if now[0] is made[0] else 'the code'} of {f.__name__}"
+        other = self._names()
+        if other:
+            return _named(other[0])
         things = [x for x, was in self._things() if not _is_unwatched(x, was)]
         return _named(things[0]) if things else "nothing that is still to be seen"
 
@@ -177,7 +176,7 @@ class Snapshot:
 
     def changed(self) -> list[tuple[Any, Any]]:
         """The things that have changed, with their old state."""
-        return self._things() + [(n, n.was) for n in self.names if not _one(n.was, n.now())]
+        return self._things() + [(p, p.was) for p in self._names()]
 
     def has(self, entry: Entry) -> bool:
         """Whether an entry belongs to a container that the block reaches."""
@@ -200,7 +199,11 @@ class Snapshot:
         return entries
 
     def _things(self) -> list[tuple[Any, Any]]:
-        return [(x, was) for x, was in self.kept.values() if not _same(was, _state(x))]
+        each = zip(self.kept.values(), self.readers, strict=True)
+        return [(x, was) for (x, was), read in each if not _same(was, read(x))]
+
+    def _names(self) -> list[Name]:
+        return [p for p in self.places.values() if not _one(p.was, p.now())]
 
     def undo(self) -> list[tuple[Any, Any]]:
         """Put back what was changed."""
@@ -332,30 +335,41 @@ def _cannot_be_put_back(state: object) -> bool:
     return isinstance(state, Hidden) and state.restore is None
 
 
-def _captured(f: FunctionType, names: list[str]) -> list[Any]:
-    """What a function reaches: its cells, defaults and attributes, and globals that it names.
+def _made_of(f: FunctionType) -> list[Any]:
+    """The code and the defaults of a function; of one that is not the user's what it holds."""
+    if is_user_code(f.__code__.co_filename):
+        options = f.__kwdefaults__
+        return [f.__code__, *(f.__defaults__ or ()), *(options.values() if options else ())]
+    return [f.__code__, *_called([contents(c) for c in f.__closure__ or ()]), *vars(f).values()]
+
+
+def _places(f: FunctionType) -> list[Name]:
+    """The variables that a function of the user's names: of its closure, globals, and modules.
 
     Of modules among these it reaches what it names of them, and all of the user's where it asks by
-    a text.  Of a function that is not the user's, the functions and attributes that it holds.
+    a text.
     """
+    code = f.__code__
+    if not is_user_code(code.co_filename):
+        return []
+    names = dict.fromkeys(_names(code))
     asks = not _BY_TEXT.isdisjoint(names)
     if asks:
-        names = [*names, *_texts(f.__code__)]
-    reached = [contents(c) for c in f.__closure__ or ()]
-    if not is_user_code(f.__code__.co_filename):
-        return [*_called(reached), *vars(f).values()]
-    reached += [*(f.__defaults__ or ()), *(f.__kwdefaults__ or {}).values()]
+        names |= dict.fromkeys(_texts(code))
     real = _globals(f)
-    reached += [real[n] if n in real else sys.modules.get(n, UNSET) for n in names]
-    modules = [m for m in reached if issubclass(type(m), ModuleType)]
+    spaces = [sys.modules if n in sys.modules and n not in real else real for n in names]
+    places = [Name(space, n, space.get(n, UNSET)) for space, n in zip(spaces, names, strict=True)]
+    cells = zip(code.co_freevars, f.__closure__ or (), strict=True)
+    places += [Name(cell, n, contents(cell)) for n, cell in cells]
+    modules = [p.was for p in places if issubclass(type(p.was), ModuleType)]
     for m in modules:  # grows as it is gone through
         held = vars(m)
-        named = [held[n] for n in names if n in held]
-        if asks and is_user_file(held.get("__file__") or "<made>"):
-            named += held.values()
-        reached += named
-        modules += [v for v in named if isinstance(v, ModuleType) and v not in modules]
-    return [v for v in reached if v is not UNSET]
+        every = asks and is_user_file(held.get("__file__") or "<made>")
+        named = [*held] if every else [n for n in names if n in held]
+        places += [Name(held, n, held[n]) for n in named]
+        parts = [held[n] for n in named]
+        modules += [v for v in parts if isinstance(v, ModuleType) and v not in modules]
+    return places
 
 
 _BY_TEXT = {"getattr", "vars", "__dict__", "modules", "import_module"}
@@ -365,17 +379,6 @@ def _called(values: Any) -> list[Any]:
     """The functions among values and the tuples of them, and what forms go through."""
     each = [_called(v) if type(v) in (tuple, list) else [v] for v in values]
     return [v for part in each for v in part if callable(v) or isinstance(v, Remembers)]
-
-
-def _variables(f: FunctionType, names: list[str]) -> list[Name]:
-    """The variables of a function of the user's that it, or one within it, may bind."""
-    code = f.__code__
-    if not is_user_code(code.co_filename):
-        return []
-    cells = zip(code.co_freevars, f.__closure__ or (), strict=True)
-    shared = [Name(cell, name, contents(cell)) for name, cell in cells]
-    real = _globals(f)
-    return shared + [Name(real, n, real[n]) for n in names if n in real]
 
 
 def _globals(f: FunctionType) -> Any:
@@ -418,33 +421,57 @@ def _is_users(c: type) -> bool:
     return c.__module__ == "__main__" or (file is not None and is_user_code(file))
 
 
-def _state(x: Any) -> Any:
+def _state(x: Leaf) -> Any:
     """A copy of the mutable state of an object; None for an immutable one."""
-    known = hidden(x)
-    if known is not None:
-        return known
+    read = _reader(x)
+    return None if read is None else read(x)
+
+
+def _reader(x: Leaf) -> Callable[[Any], Any] | None:
+    """The function that copies the state of an object, whatever that holds; None likewise."""
+    if hidden(x) is not None:
+        return hidden
     if isinstance(x, list | deque):
-        return [*x]
+        return list
     if isinstance(x, dict):
-        return dict(x)
+        return dict
     if isinstance(x, set | bytearray):
-        return x.copy()
+        return type(x).copy
     if isinstance(x, np.ndarray):
-        return np.array(_plain(x)) if x.flags.writeable or x.base is not None else None
+        return _elements if x.flags.writeable or x.base is not None else None
     if isinstance(x, _DRAWS):
-        return pickle.dumps(x)
+        return pickle.dumps
     if isinstance(x, type):
-        return {n: v for n, v in vars(x).items() if n not in _OF_PYTHON}
+        return _entries_of_class
     kind: type = type(x)
     if is_compiled(kind) and not callable(x):
-        return opaque(x, _dict_of(x))
+        return _opaque
     slotted = [c for c in kind.__mro__ if "__slots__" in vars(c) and not is_pythons(c)]
     names = [n for c in slotted for n in _slots(c) if getattr(kind, n) is vars(c)[n]]
+    if names:
+        return functools.partial(_slotted, names)
+    return None if _dict_of(x) is None else _attributes
+
+
+def _elements(x: np.ndarray) -> np.ndarray:
+    return np.array(_plain(x))
+
+
+def _entries_of_class(x: type) -> dict[str, Any]:
+    return {n: v for n, v in vars(x).items() if n not in _OF_PYTHON}
+
+
+def _opaque(x: Leaf) -> Hidden:
+    return opaque(x, _dict_of(x))
+
+
+def _slotted(names: list[str], x: Leaf) -> dict[str, Any]:
     held = {n: getattr(x, n) for n in names if hasattr(x, n)}
-    own = _dict_of(x)
-    if own is None and not held:
-        return None
-    return {**held, **(own or {}), "__class__": kind}
+    return {**held, **(_dict_of(x) or {}), "__class__": type(x)}
+
+
+def _attributes(x: Leaf) -> dict[str, Any]:
+    return {**(_dict_of(x) or {}), "__class__": type(x)}
 
 
 def _plain(x: np.ndarray) -> np.ndarray:

@@ -110,7 +110,7 @@ def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
         tuple(
             [Entry(names[i], f"its value is needed at {e}") for i, e in sorted(constants.items())]
         ),
-        tuple(dict.fromkeys([*map(_shown, reached.names), *_things(reached)])),
+        tuple(dict.fromkeys([*map(_shown, reached.places.values()), *_things(reached)])),
         tuple([f"{a.dtype}{[*a.shape]}" for a in beside]),
         tuple([_signature(p) for p in jitted.programs.values()]),
         tuple(jitted.history),

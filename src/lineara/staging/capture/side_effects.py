@@ -13,7 +13,7 @@ from lineara.errors import describe_line
 from lineara.python.function_copies import is_user_code
 from lineara.staging.capture.containers import Snapshot
 
-LINES = 5_000  # that are looked at
+LOOKS = 100_000  # at one thing after one line
 
 
 class _Done(BaseException):
@@ -26,6 +26,7 @@ def line_of_change(run: Callable[[], object], snapshots: Sequence[Snapshot]) -> 
     What was changed is put back.
     """
     at: list[Any] = [None, 0]  # the line that runs; how many there were
+    lines = LOOKS // max(1, sum([len(s.kept) + len(s.places) for s in snapshots]))
     line: str | None = None
 
     def look(frame: FrameType, event: str, _: object) -> Any:
@@ -36,7 +37,7 @@ def line_of_change(run: Callable[[], object], snapshots: Sequence[Snapshot]) -> 
         at[1] += 1
         if at[0] is not None and any([s.changed() for s in snapshots]):
             line = describe_line(*at[0])
-        if line is not None or at[1] > LINES:
+        if line is not None or at[1] > lines:
             raise _Done
         at[0] = code.co_filename, frame.f_lineno, code.co_name
         if event == "return":
@@ -53,7 +54,7 @@ def line_of_change(run: Callable[[], object], snapshots: Sequence[Snapshot]) -> 
     finally:
         sys.settrace(before)
         last = any([s.undo() for s in snapshots])
-    return describe_line(*at[0]) if line is None and last and at[1] <= LINES and at[0] else line
+    return describe_line(*at[0]) if line is None and last and at[1] <= lines and at[0] else line
 
 
 def _user_frame(frame: FrameType | None) -> Any:
