@@ -195,6 +195,69 @@ PATTERNS = {
             {w} = dict({w}, low=min({w}["low"], {u}), n={w}["n"] + 1)
         {t}, {k} = {w}["low"] + {w}["sum"], {w}["n"]
     """,
+    "appends": """
+        {w} = [{s}]
+        for {u} in {a}:
+            {t} = 0.5 * {w}[-1] + np.sin({u})
+            {w}.append({t})
+        {t} = {w}[2] * {w}[-2] + sum({w}) * 0.1
+        {k} = len({w})
+        {t} += np.array({w}) @ np.arange({k}) * 0.1
+    """,
+    "appends of some": """
+        {w} = []
+        {k} = 0
+        for {u} in {a}:
+            if {u} > {c}:
+                {w}.append(({u}, {k}))
+            elif {w} and {u} < {s}:
+                {t}, {j} = {w}.pop()
+                {k} += {j} + 1
+        {t} = 0.0
+        for {u}, {j} in {w}:
+            {t} = 0.5 * {t} + {u} * {j}
+        while len({w}) > 1:
+            {t} += {w}.pop()[0]
+    """,
+    "recurrence": """
+        {w} = [{s}, {a}[0]]
+        for {i} in range(1, n + m):
+            {w}.append(np.sin({w}[{i} - 1]) - 0.3 * {w}[{i}] * {a}[{i} % m])
+        {t}, {k} = {w}[-1], 2
+    """,
+    "table": """
+        {w} = [0] * m
+        {w}[0] = {s}
+        for {i} in range(1, m):
+            for {j} in range({i}):
+                {t} = 0.3 * {w}[{j}] + 0.1 * {a}[{i}]
+                if {t} > {w}[{i}]:
+                    {w}[{i}] = {t}
+        {t}, {k} = {w}[-1] - {w}[m // 2], 1
+        {z} = {w}[1:]
+        {z}[0] = {t}
+        {t} += sum({z}) * 0.2 - {w}[1]
+    """,
+    "trajectory": """
+        {w} = []
+        {z} = {a} * 0.5
+        for {i} in range(n + 1):
+            {z} = np.tanh({z} + {s}) * 0.7
+            {w}.append({z})
+        {w} = np.stack({w})
+        {t}, {k} = {w}[-1] @ {w}[0] + {w}.sum() * 0.1, 1
+    """,
+    "lists of objects": """
+        {w} = State({s})
+        {w}.log = []
+        for {u} in {a}:
+            {w}.move({u})
+            if {w}.x > {c}:
+                {w}.log.append({w}.x)
+                if len({w}.log) > 2:
+                    break
+        {t}, {k} = sum({w}.log) + {w}.n, len({w}.log)
+    """,
     "state": """
         {k} = 0
         {t} = 0.0

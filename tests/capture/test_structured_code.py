@@ -122,6 +122,14 @@ class Plain:
         self.calls["is_not"] += 1
         return a is not b
 
+    def truth(self, x):
+        self.calls["truth"] += 1
+        return bool(x)
+
+    def list_(self, values):
+        self.calls["list_"] += 1
+        return values
+
     def not_(self, x):
         self.calls["not_"] += 1
         return not x
@@ -215,6 +223,13 @@ def falls_through(v):
     if v[0]:  # noqa: SIM102
         if v[1]:
             return 1
+
+
+def truths(v):
+    log = []
+    if v and v[0] and not (v[1] or log):
+        log.append(1 if log or v[1:] else 2)
+    return log or v
 
 
 def empty_return(v):
@@ -799,7 +814,7 @@ def test_every_form_is_met(asserts):
         for v in SAMPLES:
             outcome(lambda g=g, v=v: g([*v]))
     names = {"if_", "while_", "for_", "choose", "and_", "or_", "not_", "chain", "assert_"}
-    names |= {"asked", "called", "text", "percent", "fold"}
+    names |= {"asked", "called", "text", "percent", "fold", "list_", "truth"}
     names |= {"is_", "is_not", "in_", "not_in", "is_sequence"}
     assert {*forms.calls} == names
 

@@ -10,6 +10,7 @@ from lineara.facts.hints import Shaped
 from lineara.facts.primitive import implements
 from lineara.facts.types import type_of
 from lineara.ops.shape import (
+    HeldAsArray,
     as_array,
     astype,
     concat,
@@ -39,9 +40,19 @@ def _met(a: Shaped) -> Any:
     return a if type(a) in (int, float, complex) else type_of(a).dtype
 
 
+def _rows(arrays: Any, axis: int | None) -> Any:
+    """Arrays that are the rows of one already, where they are joined as rows."""
+    whole = arrays.as_array() if isinstance(arrays, HeldAsArray) and axis == 0 else None
+    return whole if whole is not None and type_of(whole).shape[0] else None
+
+
 @takes_arrays(np.concatenate, np.concat)
 def concatenate(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     """Arrays joined along an axis."""
+    rows = _rows(arrays, axis)
+    if rows is not None and len(rows.shape) > 1:
+        first, second, *rest = rows.shape
+        arrays = [reshape(rows, shape=(first * second, *rest))]
     given = arrays = [as_array(a) for a in arrays]
     if axis is None:
         arrays, axis = [ravel(a) for a in arrays], 0
@@ -60,6 +71,9 @@ def concatenate(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
 @takes_arrays(np.stack)
 def np_stack(arrays, axis=0, out=None, *, dtype=None, casting="same_kind"):
     """Arrays of one shape joined along a new axis."""
+    rows = _rows(arrays, axis)
+    if rows is not None:
+        return rows if dtype is None else astype(rows, dtype=np.dtype(dtype))
     arrays = [as_array(a) for a in arrays]
     if len({a.shape for a in map(type_of, arrays)}) > 1:
         shown = ", ".join(repr(type_of(a)) for a in arrays)
@@ -114,6 +128,10 @@ def atleast_3d(a):
 @takes_arrays(np.vstack)
 def vstack(tup, *, dtype=None, casting="same_kind"):
     """Arrays on top of each other."""
+    rows = _rows(tup, 0)
+    if rows is not None and len(rows.shape) < 3:
+        rows = rows if len(rows.shape) == 2 else expand_dims(rows, 1)
+        return concatenate([rows], 0, dtype=dtype)
     return concatenate([atleast_2d(a) for a in tup], 0, dtype=dtype)
 
 

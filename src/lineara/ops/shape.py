@@ -277,11 +277,24 @@ def sizes(value: Any) -> tuple[int, ...]:
     return tuple(operator.index(n) for n in listed)
 
 
+class HeldAsArray:
+    """Base of lists whose items an array may hold."""
+
+    __slots__ = ()
+
+    def as_array(self) -> Any:
+        """The array of the items, or None where there is none."""
+        raise NotImplementedError
+
+
 def as_array(a: Any) -> Any:
     """A traced value unchanged; nested sequences of traced values as one traced array."""
     if isinstance(a, Box):
         return a
     if isinstance(a, list | tuple):
+        whole = a.as_array() if isinstance(a, HeldAsArray) else None
+        if whole is not None:
+            return whole
         return stack(*map(as_array, a)) if any_box(a) else np.asarray(a)
     a = told(a)
     return a if hasattr(a, "shape") else np.asarray(a)

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from lineara.errors import NoRuleError
 from lineara.facts.hints import Shaped
-from lineara.python.container_copies import SHOWN
+from lineara.python.container_copies import ShownAs
 from lineara.python.namespaces import Namespace, Replacer
 from lineara.python.number_classes import original_of
 from lineara.python.twins import PROTOCOLS, answering
@@ -79,7 +79,8 @@ def replaced_builtins(
                 return type(*args[:1], *[real_bases(b) for b in args[1:2]], *args[2:], **options)
             obj = itself(args[0])
             shown_class = type_of(obj) if type_of else None
-            shown_class = SHOWN.get(type(obj), type(obj)) if shown_class is None else shown_class
+            if shown_class is None:
+                shown_class = obj._lineara_shown if isinstance(obj, ShownAs) else type(obj)
             return overlay.replace(overlay.original(shown_class))
 
     class type_(type, metaclass=_Meta):

@@ -40,10 +40,18 @@ class Taken:
         self.steady = all([self.overlay.stable(v, self.cells) for v in now])
 
 
-class DictView(dict[Any, Any]):
+class ShownAs:
+    """Base of classes of our own that `type` says are those of Python."""
+
+    __slots__ = ()
+    _lineara_shown: type
+
+
+class DictView(ShownAs, dict[Any, Any]):
     """A dict whose values, and keys, are seen through the overlay."""
 
     __slots__ = ("__weakref__", "origin", "overlay", "taken")
+    _lineara_shown = dict
 
     def __init__(self, origin: dict[Any, Any], overlay: Replacer) -> None:
         super().__init__()
@@ -74,10 +82,11 @@ class DictView(dict[Any, Any]):
         return self.origin.__reduce_ex__(protocol)
 
 
-class ListView(list[Any]):
+class ListView(ShownAs, list[Any]):
     """A list whose entries are seen through the overlay."""
 
     __slots__ = ("__weakref__", "origin", "overlay", "taken")
+    _lineara_shown = list
 
     def __init__(self, origin: list[Any], overlay: Replacer) -> None:
         super().__init__()
@@ -120,8 +129,6 @@ def _write_through(cls: type, names: Iterable[str]) -> None:
     for name in names:
         setattr(cls, name, _through(name))
 
-
-SHOWN: dict[type, type] = {DictView: dict, ListView: list}  # what type() says of a view
 
 _write_through(DictView, ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem"))
 _write_through(DictView, ("setdefault", "update"))

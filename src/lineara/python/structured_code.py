@@ -390,11 +390,11 @@ class _Function:
             return _load(said)
 
         if isinstance(s, ast.If):
-            parts = [self.expression(s.test), block("then", s.body), block("orelse", s.orelse)]
+            parts = [self.condition(s.test), block("then", s.body), block("orelse", s.orelse)]
             name = "if_"
         elif isinstance(s, ast.While):
             outside, self.before = self.before, []
-            test = _at(ast.Return(self.expression(s.test)), s.test)
+            test = _at(ast.Return(self.condition(s.test)), s.test)
             asked = block("test", (), set_=[*(self.before or ()), test])
             self.before = outside
             parts = [asked, block("body", s.body)]
@@ -442,7 +442,7 @@ class _Function:
             return s
         if isinstance(s, ast.Assert):
             message = None if s.msg is None else _thunk(self.expression(s.msg))
-            return _at(ast.Expr(_form("assert_", self.expression(s.test), message)), s)
+            return _at(ast.Expr(_form("assert_", self.condition(s.test), message)), s)
         if isinstance(s, ast.AnnAssign):  # what is annotated cannot be a variable of blocks
             s = _at(ast.Assign([s.target], s.value) if s.value else ast.Pass(), s)
         for field, value in ast.iter_fields(s):
@@ -484,6 +484,10 @@ class _Function:
         self.before.append(_at(made, e))
         return _load(made.name)
 
+    def condition(self, e: ast.expr) -> Any:
+        """An expression rewritten of which no more than its truth is asked."""
+        return self.expression(_truths(e))
+
 
 class _Expressions(ast.NodeTransformer):
     """Rewrites expressions that evaluate their parts conditionally as calls of forms."""
@@ -504,7 +508,7 @@ class _Expressions(ast.NodeTransformer):
         around, self.within = self.within, True
         made = self.generic_visit(node)
         self.within = around
-        return made
+        return _at(_form("list_", made), node) if isinstance(made, ast.ListComp) else made
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
 
@@ -514,12 +518,17 @@ class _Expressions(ast.NodeTransformer):
         _Function(node).rewrite()
         return node
 
+    def visit_List(self, node: ast.List) -> Any:
+        """A new list."""
+        self.generic_visit(node)
+        return _at(_form("list_", node), node) if isinstance(node.ctx, ast.Load) else node
+
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         """One of two values."""
         if bound([node.body, node.orelse]) or not self._movable(node, ()):
             return self.generic_visit(node)
         parts = self.visit(node.body), self.visit(node.orelse)
-        return _at(_form("choose", self.visit(node.test), *map(_thunk, parts)), node)
+        return _at(_form("choose", self.visit(_truths(node.test)), *map(_thunk, parts)), node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         """The first that decides."""
@@ -647,6 +656,17 @@ def _sure(e: ast.AST) -> Names:
         parts = []
     own = frozenset([e.target.id] if isinstance(e, ast.NamedExpr) else [])
     return own.union(*map(_sure, parts))
+
+
+def _truths(e: ast.expr) -> ast.expr:
+    """A condition in which `and` and `or` are told the truth of what may be no truth value."""
+    if isinstance(e, ast.BoolOp):
+        e.values = [_truths(v) for v in e.values]
+        names = (ast.Name, ast.Attribute, ast.Subscript)
+        e.values = [_at(_form("truth", v), v) if isinstance(v, names) else v for v in e.values]
+    elif isinstance(e, ast.UnaryOp) and isinstance(e.op, ast.Not):
+        e.operand = _truths(e.operand)
+    return e
 
 
 def _leaves(s: ast.stmt) -> bool:

@@ -19,6 +19,7 @@ import numpy as np
 
 from lineara.errors import (
     LeakedVariableError,
+    MutationError,
     StagingError,
     user_line,
 )
@@ -85,6 +86,9 @@ class Shared:
         self.written = False  # whether an array was written
         self.kinded = False  # whether something depends on which numbers are Python's
         self.raising: set[str] = set()  # definitions that may raise what Python raises
+        self.copied: list[
+            Any
+        ] = []  # storage whose content lists hold, when it was written, and a token
         self.doubtful: list[Any] = []  # containers that may not be changed any more
         self.errors = np.geterr()  # how NumPy's errors are handled where the program runs
 
@@ -92,6 +96,13 @@ class Shared:
         """Refuse what was changed of the containers that may not be."""
         for d in self.doubtful:
             d.refuse_change()
+
+    def refuse_writes(self, since: int) -> None:
+        """Refuse what was written of arrays that were put into stacked lists since."""
+        for ref, version, _ in self.copied[since:]:
+            cell = ref()
+            if cell is not None and cell.version != version:
+                raise written_in_list()
 
     def raises(self, name: str) -> bool:
         """Whether a definition may raise what Python raises; one that is not done yet may."""
@@ -113,6 +124,14 @@ class Perhaps(frozenset[object]):
 
 
 Weak = bool | Perhaps | None
+
+
+def written_in_list() -> MutationError:
+    """The error for an array that is written while a list has a copy of it for an item."""
+    return MutationError(
+        "an array was written that is an item of a list, which is held as an array since staged "
+        "values say how it is read or grows; put a copy into the list, a.copy()"
+    )
 
 
 class Seen(NamedTuple):

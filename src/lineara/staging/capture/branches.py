@@ -20,9 +20,17 @@ from lineara.staging.capture.containers import (
     Name,
     Snapshot,
     doubt,
-    held,
     in_use,
     refuse_changes,
+)
+from lineara.staging.capture.joins import held
+from lineara.staging.capture.lists import (
+    Extents,
+    Stacked,
+    Wanted,
+    is_staged,
+    lengthen,
+    longest,
 )
 from lineara.staging.capture.records import Record, change, mark_aliases, record, together
 from lineara.staging.capture.variables import (
@@ -46,15 +54,12 @@ from lineara.tape.node import Traced
 WHERE = "in the two branches of a staged condition"
 
 
-def is_staged(v: Leaf) -> bool:
-    """Whether a value is staged: not known while the program is written."""
-    return isinstance(v, Traced) and not v.known
-
-
 def truth(v: Any) -> Any:
     """Whether a value is true: a bool, or a staged one."""
     if type(v) is OneOf:
         return asked(v, truth)
+    if isinstance(v, Stacked):
+        v = v.length
     if isinstance(v, Traced):
         v = v.now() if v.shape else v
     if not is_staged(v):
@@ -82,15 +87,28 @@ def branch(
     test: object, then: Callable[[], Way], orelse: Callable[[], Way], variables: Variables
 ) -> Way:
     """One of two blocks; what they leave in variables and in containers is joined."""
+    while True:
+        try:
+            return _branch(test, then, orelse, variables)
+        except Wanted as wanted:
+            wanted.stack(level_of_trace())
+
+
+def _branch(
+    test: object, then: Callable[[], Way], orelse: Callable[[], Way], variables: Variables
+) -> Way:
+    """The branch, unless a list is to be stacked before it."""
     level, both, told = level_of_trace(), (then, orelse), told_by(test)
     variables = variables.with_entries()
     before = variables.all()
     blocks: dict[Callable[[], Way], _Written] = {}
+    grown: dict[Callable[[], Way], Any] = {}
     todo = [*both]
     while todo:
         block = todo.pop(0)
         known = len(variables.cells)
         snapshot = Snapshot(block)
+        extents = Extents(snapshot.stacked)
         error: Exception | None = None  # what the block raises, whatever the values
         try:
             with knowing(told.holds if block is then else told.fails, variables) as narrowed:
@@ -114,6 +132,7 @@ def branch(
         finally:
             variables.reset(before)
             changed = snapshot.undo()
+            grown[block] = extents.end()
         if error is None:  # what it changed of containers are entries
             changed = [c for c in changed if isinstance(c[0], Name)]
         refuse_changes(changed, "branch")
@@ -123,6 +142,7 @@ def branch(
                 return (orelse if block is then else then)()
         if block is orelse and then in blocks and len(variables.cells) > known:
             todo = [then]  # with what the other one changes
+    lengthen(level, longest(grown.values()))
     written = [blocks[b] for b in both if b in blocks]
     return _Form(level, test, written, before[0], variables).write()
 
@@ -280,7 +300,7 @@ class _Form:
                     several = [x for x in b.record.columns[key].containers if id(x) in old]
                     doubt(self.level, [*several, *(containers if several else ())])
 
-    def _bound(self, n: Place) -> frozenset[int] | None:
+    def _bound(self, n: Any) -> frozenset[int] | None:
         """The codes with which a variable has a value, where it may have none; None if it has one.
 
         None of them where the code does not tell whether it has one.

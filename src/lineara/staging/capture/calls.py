@@ -17,8 +17,9 @@ from lineara.errors import MutationError, StagingError
 from lineara.facts.hints import Leaf
 from lineara.linear_a.calls import Call
 from lineara.python.user_code import Reading, reading
-from lineara.staging.capture.columns import Column, Joined, join, same_constant
-from lineara.staging.capture.containers import Snapshot, doubt, held, refuse_changes
+from lineara.staging.capture.columns import Column, Joined, join
+from lineara.staging.capture.containers import Snapshot, doubt, refuse_changes
+from lineara.staging.capture.joins import held, same_constant
 from lineara.staging.capture.records import Record, record
 from lineara.staging.capture.variables import contents
 from lineara.staging.control_flow import Unknown, is_operand, tracing, written

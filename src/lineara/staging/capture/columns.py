@@ -10,16 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.errors import ShapeError, StructureError
+from lineara.errors import StructureError
 from lineara.facts.hints import Leaf, Tree
 from lineara.facts.primitive import op
-from lineara.facts.types import is_number
 from lineara.staging.capture.choices import Shape, built, flattened
-from lineara.staging.capture.containers import held
+from lineara.staging.capture.joins import held, is_leaf, join_leaf, same_constant
 from lineara.staging.capture.variables import UNSET
-from lineara.staging.control_flow import joined
 from lineara.staging.staged_arrays import StagedArray, as_box
-from lineara.staging.staged_level import EXACT, FLOAT64, Seen, StagedLevel, seen
+from lineara.staging.staged_level import Seen, StagedLevel, seen
 from lineara.tape.node import Traced
 from lineara.trees import LEAF
 
@@ -45,11 +43,6 @@ def column(level: StagedLevel, tree: Tree) -> Column:
     known = [seen(v) if is_leaf(v) else None for v in leaves]
     entered = [_entered(level, v) for v in leaves]
     return Column(tree, structure, leaves, entered, known, aliases, held(tree))
-
-
-def is_leaf(v: Any) -> bool:
-    """Whether a leaf is a number or an array, staged or not."""
-    return isinstance(v, Traced | np.ndarray | bool | np.bool_) or is_number(v)
 
 
 def _entered(level: StagedLevel, v: Any) -> Any:
@@ -97,7 +90,7 @@ def join(what: str, columns: Sequence[Column], where: str) -> Joined:
     constants, likes = [], []
     for i in range(len(first.leaves)):
         some = [c for c in columns if c.leaves[i] is not MISSING]
-        like = _join_leaf(what, [c.leaves[i] for c in some], [c.seen[i] for c in some], where)
+        like = join_leaf(what, [c.leaves[i] for c in some], [c.seen[i] for c in some], where)
         constants.append(some[0].leaves[i])
         likes.append(like)
     return Joined(first.structure, constants, likes)
@@ -227,40 +220,6 @@ def _absent(like: Column) -> Column:
     known = [None if n else s for n, s in zip(none, like.seen, strict=True)]
     entered = [None if n else v for n, v in zip(none, leaves, strict=True)]
     return Column(None, like.structure, leaves, entered, known, [None] * len(leaves))
-
-
-def same_constant(a: object, b: object) -> bool:
-    """Whether two leaves are one and the same constant."""
-    if a is b:
-        return not isinstance(a, Traced | np.ndarray)
-    if isinstance(a, Traced | np.ndarray) or type(a) is not type(b):
-        return False
-    if isinstance(a, float | complex):
-        return repr(a) == repr(b)
-    return isinstance(a, int | str | bytes | bool | np.generic) and bool(a == b)
-
-
-def _join_leaf(what: str, leaves: list[Any], known: list[Seen | None], where: str) -> Seen | None:
-    if all([same_constant(v, leaves[0]) for v in leaves]):
-        return None
-    numbers = [k for k in known if k is not None]
-    types = {k.type.dtype for k in numbers}
-    if len(types) > 1 and not all(map(_is_float, leaves, numbers)):
-        shown = " and ".join(dict.fromkeys([repr(k.type) for k in numbers]))
-        raise StructureError(
-            f"{what} is {shown} {where}, and what Python does with these differs; make them of one "
-            "type, with float() or astype"
-        )
-    if len({k.type.shape for k in numbers}) > 1:
-        shown = " and ".join(dict.fromkeys([repr(k.type) for k in numbers]))
-        raise ShapeError(f"{what} is {shown} {where}; it must keep its shape")
-    return joined(numbers)
-
-
-def _is_float(leaf: Any, known: Seen) -> bool:
-    """Whether a leaf is a float64, or a whole number that becomes one, as 0 beside 0.5."""
-    whole = type(leaf) is int and abs(leaf) <= EXACT
-    return whole or (not known.type.shape and known.type == FLOAT64)
 
 
 def _shown(c: Column) -> str:

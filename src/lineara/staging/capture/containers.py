@@ -31,14 +31,14 @@ from lineara.python.function_copies import is_user_code
 from lineara.python.namespaces import Namespace
 from lineara.python.user_code import overlay, reading
 from lineara.staging.capture.hidden_state import Hidden, hidden, is_compiled, is_pythons, opaque
+from lineara.staging.capture.lists import Example, List, Stacked
 from lineara.staging.capture.variables import UNSET, Entry, contents, put
 from lineara.staging.staged_level import StagedLevel
 from lineara.tape.node import Traced
-from lineara.trees.kinds import kind_of
 
 LIMIT = 20_000  # entries that are looked at
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), range, slice, ModuleType, Traced)
-_BUILT_IN = (dict, list, set, deque, bytearray, np.ndarray, type)
+_BUILT_IN = (dict, list, List, Stacked, set, deque, bytearray, np.ndarray, type)
 _PLAIN += (np.generic, np.ufunc, type(np.sum), np.dtype)  # NumPy keeps notes of its own in these
 
 
@@ -130,6 +130,8 @@ class Snapshot:
         own = [] if type(x) in _BUILT_IN else [type(x)]
         if isinstance(x, dict):
             return [*x.values(), *own]
+        if isinstance(x, Stacked):
+            return []
         if isinstance(x, list | deque | set):
             return [*x, *own]
         if isinstance(x, np.ndarray):
@@ -178,10 +180,15 @@ class Snapshot:
         """The things that have changed, with their old state."""
         return self._things() + [(p, p.was) for p in self._names()]
 
+    @property
+    def stacked(self) -> list[Stacked]:
+        """The stacked lists."""
+        return [x for x, _ in self.kept.values() if isinstance(x, Stacked)]
+
     def has(self, entry: Entry) -> bool:
         """Whether an entry belongs to a container that the block reaches."""
         x, state = self.kept.get(id(entry.container), (None, ()))
-        there = range(len(state)) if isinstance(x, list | deque) else state
+        there = range(len(state)) if isinstance(state, list) else state
         return x is entry.container and entry.key in there
 
     def entries(self, what: str) -> dict[Entry, Any]:
@@ -192,6 +199,10 @@ class Snapshot:
         entries = {}
         for x, was in self._things():
             now = _state(x)
+            if type(x) is List and len(was) != len(now):
+                kept = len(now) > len(was) and all(map(_one, was, now))
+                new = now[len(was) :] if kept else now
+                x.want([*map(Example.of, new)], max(0, len(now) - len(was)))
             keys = _keys(x, was, now)
             if keys is None or id(overlay().original(x)) in _outside():
                 refuse_changes([(x, was)], what)
@@ -215,7 +226,7 @@ class Snapshot:
 
 def _keys(x: Tree, was: Any, now: Any) -> Any:
     """The keys of a container that has the same ones as before; None for anything else."""
-    if isinstance(x, list | deque):
+    if isinstance(x, list | deque) and not isinstance(x, Stacked):
         return range(len(was)) if len(was) == len(now) else None
     if isinstance(x, type) or not isinstance(was, dict) or [*was] != [*now]:
         return None
@@ -231,20 +242,6 @@ def _outside() -> set[int]:
     return now.outside.seen
 
 
-def held(tree: Tree) -> list[Any]:
-    """The containers of a value that can be changed."""
-    todo, changeable = [tree], []
-    while todo:
-        x = todo.pop()
-        kind: Any = kind_of(type(x))
-        if kind is not None:
-            frozen = getattr(getattr(type(x), "__dataclass_params__", None), "frozen", False)
-            if kind.root is not tuple and not frozen:
-                changeable.append(x)
-            todo += kind.children(x, kind.keys(x))
-    return changeable
-
-
 class Doubtful(NamedTuple):
     """A container that a form gave, or one of which it may be another name, and its contents.
 
@@ -253,11 +250,13 @@ class Doubtful(NamedTuple):
 
     container: Any
     was: Any
+    versions: list[int]
     line: str
 
     def refuse_change(self) -> None:
         """Refuse it where it was changed since."""
-        if not _same(self.was, _state(self.container)):
+        now = _state(self.container), _versions(self.container)
+        if not _same(self.was, now[0]) or self.versions != now[1]:
             raise MutationError(
                 f"a {type(self.container).__name__} was changed that the staged branch or loop "
                 f"{self.line} gave, or that it may have given another name: whether there is one "
@@ -269,7 +268,12 @@ def doubt(level: StagedLevel, containers: Sequence[Any]) -> None:
     """Refuse changes of these containers from now on."""
     if containers:
         line = user_line()
-        level.shared.doubtful += [Doubtful(x, _state(x), line) for x in containers]
+        level.shared.doubtful += [Doubtful(x, _state(x), _versions(x), line) for x in containers]
+
+
+def _versions(x: Tree) -> list[int]:
+    """How often the arrays of a stacked list have been written."""
+    return [a.w.buffer.version for a in x.arrays] if isinstance(x, Stacked) else []
 
 
 def in_use(
@@ -429,6 +433,8 @@ def _state(x: Leaf) -> Any:
 
 def _reader(x: Leaf) -> Callable[[Any], Any] | None:
     """The function that copies the state of an object, whatever that holds; None likewise."""
+    if isinstance(x, Stacked):
+        return _extent
     if hidden(x) is not None:
         return hidden
     if isinstance(x, list | deque):
@@ -451,6 +457,10 @@ def _reader(x: Leaf) -> Callable[[Any], Any] | None:
     if names:
         return functools.partial(_slotted, names)
     return None if _dict_of(x) is None else _attributes
+
+
+def _extent(x: Stacked) -> dict[str, Any]:
+    return {"length": x.extent}
 
 
 def _elements(x: np.ndarray) -> np.ndarray:
@@ -527,6 +537,8 @@ def _restore(x: Any, was: Any) -> None:
     if isinstance(was, Hidden):
         if was.restore is not None:
             was.restore()
+    elif isinstance(x, Stacked):
+        x.extent = was["length"]
     elif isinstance(x, list):
         x[:] = was
     elif isinstance(x, deque):

@@ -18,6 +18,7 @@ from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.ops.value_checks import checked
 from lineara.staging.capture.branches import is_staged
+from lineara.staging.capture.lists import Stacked, new
 from lineara.staging.capture.sequences import Items, items_of
 from lineara.tape.node import Scalar, Traced
 
@@ -88,7 +89,7 @@ class Folds:
 
     def _reduce(self, f: Callable[[Any, Any], Any], values: Any, /, *initial: Any) -> Any:
         """`functools.reduce`."""
-        items = _rows(values)
+        items = _rows(values) if initial else _some(values, "reduce()")
         if items is None or (not initial and not items.rounds):
             return functools.reduce(f, values, *initial)
         first, rest = (initial[0], items) if initial else (items.at(0), _rest(items))
@@ -100,7 +101,7 @@ class Folds:
         @functools.wraps(original)
         def call(first: Any, *others: Any, **options: Any) -> Any:
             key = options.get("key")
-            items = None if others else _rows(first)
+            items = None if others else _some(first, f"{original.__name__}()")
             if items is not None and items.rounds:
                 start = self._ranked(items.at(0), key)
                 return self._kept(
@@ -132,8 +133,15 @@ class Folds:
 
 
 def _rows(values: Leaf) -> Items | None:
-    """The items of an array; of all else the rounds are Python's."""
-    return items_of(values) if isinstance(values, Traced) else None
+    """The items of an array, or of a list that one holds; of all else the rounds are Python's."""
+    return items_of(values) if isinstance(values, Traced | Stacked) else None
+
+
+def _some(values: Leaf, name: str) -> Items | None:
+    """The same, where it must be known whether there are any."""
+    if isinstance(values, Stacked):
+        values.known_length(name)
+    return _rows(values)
 
 
 def _rest(items: Items) -> Items:
@@ -146,7 +154,7 @@ def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     items = [*values]
     ranks = items if key is None else [key(v) for v in items]
     if not any(map(is_staged, (*items, *ranks))):
-        return builtins.sorted(items, key=key, reverse=reverse)
+        return new(builtins.sorted(items, key=key, reverse=reverse))
     if not all([isinstance(v, Scalar | int | float) for v in (*items, *ranks)]):
         raise StagingError(
             "sorted() of staged values: numbers are sorted, by numbers, and the order of what is "
@@ -160,7 +168,7 @@ def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     order = np.argsort(-keys if reverse else keys, kind="stable")
     ordered = op("stack")(*items)[order]
     weak = all([not isinstance(v, Traced) or v.weak for v in items])
-    return [ordered[i].item() if weak else ordered[i] for i in range(len(items))]
+    return new([ordered[i].item() if weak else ordered[i] for i in range(len(items))])
 
 
 __all__ = ["NOTHING", "Folds", "empty"]

@@ -9,7 +9,7 @@ import builtins
 import functools
 import operator
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Sized
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -20,7 +20,15 @@ from lineara.facts.primitive import op
 from lineara.python.number_classes import constructor
 from lineara.python.user_code import reading
 from lineara.staging import texts
-from lineara.staging.capture import choices, folds, output, outside, sequences, whole_numbers
+from lineara.staging.capture import (
+    choices,
+    folds,
+    lists,
+    output,
+    outside,
+    sequences,
+    whole_numbers,
+)
 from lineara.staging.capture.branches import (
     branch,
     check,
@@ -34,8 +42,9 @@ from lineara.staging.capture.branches import (
 from lineara.staging.capture.calls import called
 from lineara.staging.capture.choices import OneOf, Told, is_perhaps, tell, told_by
 from lineara.staging.capture.containers import Consumed
+from lineara.staging.capture.lists import Stacked, Wanted
 from lineara.staging.capture.loops import ChoiceNeeded, Loop
-from lineara.staging.capture.sequences import items_of
+from lineara.staging.capture.sequences import Items, items_of
 from lineara.staging.capture.variables import (
     BREAK,
     BROKEN,
@@ -47,6 +56,7 @@ from lineara.staging.capture.variables import (
     Way,
 )
 from lineara.staging.control_flow import tracing
+from lineara.staging.staged_level import StagedLevel
 from lineara.tape.levels import threads
 from lineara.tape.node import Traced
 
@@ -58,7 +68,10 @@ Block: TypeAlias = Callable[[], Any] | None  # of statements, where there are an
 
 
 def _as_form(
-    body: Any, write: Callable[[], Way], must: object = False, chooses: bool = True
+    body: Callable[..., Any],
+    write: Callable[[], Way],
+    must: object = False,
+    chooses: bool = True,
 ) -> tuple[bool, Way]:
     """Try to write a loop as a form; if that cannot be done all is as it was.
 
@@ -69,19 +82,22 @@ def _as_form(
     again = must or (chooses and body.__code__ in (now.choosing if now else ()))
     if level is None or now is None or (len(refusals) >= ATTEMPTS and not again):
         return False, None
-    refused, mark, bindings = [*threads.refused], level.mark(), len(level.out.bindings)
     while True:
+        refused, mark, bindings = [*threads.refused], level.mark(), len(level.out.bindings)
         try:
             way = write()
-        except Exception as e:  # whatever comes of it: the rounds in Python tell what it is
+        except (Wanted, Exception) as e:  # whatever comes of it: the rounds in Python tell what
             if isinstance(e, StagingError) and e.final:
                 raise
-            refusals.append(e)
             threads.refused[:] = refused
             level.back_to(mark)
             del level.out.bindings[bindings:]
+            why = _stacked(e, level) if isinstance(e, Wanted) else e
+            if why is None:
+                continue
+            refusals.append(why)
             often = len(refusals) >= ATTEMPTS or must
-            if not (isinstance(e, ChoiceNeeded) and often and chooses):
+            if not (isinstance(why, ChoiceNeeded) and often and chooses):
                 return False, None
             now.choosing.add(body.__code__)
         else:
@@ -91,21 +107,30 @@ def _as_form(
             return True, way
 
 
-def note(block: Any, what: object) -> None:
+def _stacked(wanted: Wanted, level: StagedLevel) -> Exception | None:
+    """Stack a list that a form has asked for; why that cannot be done."""
+    try:
+        wanted.stack(level)
+    except Exception as e:
+        return e
+    return None
+
+
+def note(block: Callable[..., Any], what: object) -> None:
     """Remember what a statement became, of which this is a block: a form in one call is one."""
     now = reading()
     if now is not None and now.statements.get(block.__code__) is not FORM:
         now.statements[block.__code__] = what
 
 
-def _refusals(body: Any) -> list[Exception]:
+def _refusals(body: Callable[..., Any]) -> list[Exception]:
     """Why a loop could not be a form in this trace."""
     now = reading()
     assert now is not None, "forms are called where functions are read"
     return now.refusals[body.__code__]
 
 
-def _refuse(body: Any) -> NoReturn:
+def _refuse(body: Callable[..., Any]) -> NoReturn:
     """Refuse a loop that must be a form and cannot be one."""
     level, why = level_of_trace(), _refusals(body)[-1]
     if not isinstance(why, LinearaError):
@@ -187,6 +212,7 @@ def for_(
     variables = Variables(names, body, orelse, rest, changed=changed)
     items = items_of(iterable)
     note(body, type(iterable) if items is None else items.rounds)
+    length = iterable.extent if isinstance(iterable, Stacked) else None
     if items is None:
         way = _rounds(iter(iterable), body, variables)
     elif is_staged(items.rounds):
@@ -197,10 +223,15 @@ def for_(
             _refuse(body)
     else:
         way = _numbered(items, 0, body, variables)
+    if length is not None and iterable.extent is not length:
+        raise StagingError(
+            "a list that is held as an array, since staged values say how it is read or grows, "
+            "grows while a loop goes through it; loop over the numbers of the items"
+        )
     return _after(way, orelse, rest, variables)
 
 
-def _numbered(items: Any, first: int, body: Callable[..., Any], variables: Variables) -> Way:
+def _numbered(items: Items, first: int, body: Callable[..., Any], variables: Variables) -> Way:
     """Rounds over items that are found by number, from one of them on."""
     n = items.rounds
     for k in range(first, n):
@@ -247,6 +278,7 @@ def _after(way: Way, orelse: Block, rest: Block, variables: Variables) -> Way:
 # --- expressions ----------------------------------------------------------------------------------
 
 text, percent = texts.text, texts.percent
+list_ = lists.new
 
 
 def asked(f: Callable[..., Any]) -> Any:
@@ -426,6 +458,11 @@ any_, all_ = _until(True, or_), _until(False, and_)
 _FOLDED = {"sum": folds_.sum, "max": folds_.max, "min": folds_.min, "any": any_, "all": all_}
 
 
+def len_(x: Sized, /) -> Any:
+    """`len`, of a list too whose length depends on values."""
+    return x.length if isinstance(x, Stacked) else builtins.len(x)
+
+
 def _truth_value(t: Any) -> Any:
     return t.level.number(t.v, True) if is_staged(t) else t
 
@@ -451,6 +488,7 @@ BUILTINS = (
     *_OF_MODULES,
     *whole_numbers.BUILTINS,
     *output.BUILTINS,
+    (builtins.len, len_),
 )
 
-__all__ = ["BREAK", "BUILTINS", "CONTINUE", "Return", "called"]
+__all__ = ["BREAK", "BUILTINS", "CONTINUE", "Return", "called", "truth"]

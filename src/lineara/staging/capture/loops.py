@@ -22,16 +22,10 @@ from lineara.linear_a.rules_as_text import Emitter, closed
 from lineara.python.user_code import reading
 from lineara.staging.capture.branches import branch, is_staged, level_of_trace, truth, without
 from lineara.staging.capture.choices import OneOf, flattened
-from lineara.staging.capture.columns import (
-    MISSING,
-    Column,
-    Joined,
-    is_leaf,
-    join,
-    same_constant,
-    with_choices,
-)
-from lineara.staging.capture.containers import Name, Snapshot, doubt, held, in_use, refuse_changes
+from lineara.staging.capture.columns import MISSING, Column, Joined, join, with_choices
+from lineara.staging.capture.containers import Name, Snapshot, doubt, in_use, refuse_changes
+from lineara.staging.capture.joins import held, is_leaf, same_constant
+from lineara.staging.capture.lists import Count, Extents, Stacked, Wanted, lengthen
 from lineara.staging.capture.records import Record, change, mark_aliases, record, together
 from lineara.staging.capture.variables import (
     CONTINUED,
@@ -51,7 +45,7 @@ from lineara.staging.capture.variables import (
 )
 from lineara.staging.control_flow import INTEGER, joined, written
 from lineara.staging.staged_arrays import Cell, StagedArray
-from lineara.staging.staged_level import FLOAT64, Perhaps, Seen, seen
+from lineara.staging.staged_level import FLOAT64, Perhaps, Seen, seen, written_in_list
 from lineara.tape.levels import threads
 from lineara.tape.node import Traced
 
@@ -84,6 +78,8 @@ class Loop:
         self.before = self.all[0]
         self.slots: dict[Place, Joined] = {}  # the places that it carries, as it began
         self.cells: list[Cell] = []
+        self.steps: dict[Entry, int] = {}  # by how much lists grow in every round
+        self.lengths: dict[Entry, tuple[Count, Count]] = {}  # of lists, before and after a round
         self.guess = object()  # that a number of Python's comes to be of either kind
         self.guessed: tuple[list[str], list[Cell]] = [], []  # what it carries by its source alone
         self.written: set[Place] = set()  # carried variables whose arrays the body writes
@@ -108,9 +104,14 @@ class Loop:
                 self._begin_as_before(*self.reading.carries[self._key])
             elif trial == 0:
                 self._guess()
+            extents = Extents(self.snapshot.stacked)
             try:
                 body = record(self.level, "body", self._formals(), self._round)
                 settled = self._settles(body)
+            except Wanted as w:
+                if type(self.rounds) is int:
+                    w.rooms *= self.rounds
+                raise
             except Exception:
                 if not any(self.guessed):
                     raise
@@ -118,9 +119,11 @@ class Loop:
             finally:
                 self.variables.reset(self.all)
                 changed = self.snapshot.undo()
+                grown = extents.end()
             if settled is not None:
                 refuse_changes([c for c in changed if isinstance(c[0], Name)], "loop")
             if body is not None and settled:
+                self._lengthen(grown)
                 self._remember()
                 columns = {
                     k: c._replace(seen=self._as_either(c.seen)) for k, c in body.columns.items()
@@ -131,6 +134,17 @@ class Loop:
                 self.reading.carries[self._key] = {}, []  # it is not tried again
             self.level.back_to(mark)
         raise StagingError("a loop: what it carries from round to round never becomes the same")
+
+    def _lengthen(self, grown: Sequence[tuple[Stacked, int, int]]) -> None:
+        """Lists are longer after the loop."""
+        rounds = self.rounds if type(self.rounds) is int else 1
+        if rounds is not self.rounds and any([more > 0 for _, more, _ in grown]):
+            raise StagingError(
+                "a list grows in a staged loop, whose number of rounds depends on values: how long "
+                "it may become is not known while the program is written; write into an array that "
+                "is long enough, and count"
+            )
+        lengthen(self.level, grown, rounds)
 
     def _begin_as_before(self, likes: dict[Place, Any], stored: list[str]) -> None:
         """Begin with the carries that this loop had when it was last traced, where it may."""
@@ -198,6 +212,10 @@ class Loop:
             level.take(cell)
             cell.content = node.now().v
             cell.version += 1
+        for e, step in self.steps.items():
+            at_round = op("add")(op("multiply")(i, step), self.before[e])
+            e.put(level.number(at_round.v, True))
+        lengths = {Entry(x, "length"): x.extent for x in self.snapshot.stacked}
         arrays = [(n, v) for n, t in start.items() for v in flattened(t)[0]]
         way = self.body(*([] if self.at is None else [self.at(i)]))
         on: Any = True
@@ -218,6 +236,7 @@ class Loop:
             go = more if on is True else op("logical_and")(on, more)
         self.asked = go
         self._know(self.snapshot.entries("loop"))
+        self.lengths = {e: (was, e.container.extent) for e, was in lengths.items()}
         self.written = {
             n for n, v in arrays if isinstance(v, StagedArray) and v.w.buffer.version > 0
         }
@@ -251,7 +270,17 @@ class Loop:
         None where what was guessed is more than what it would have come to.
         """
         slots, done = dict(self.slots), True
+        for e, v in self.before.items():
+            if isinstance(v, Count):
+                self.before[e] = v.number()
         for n, begin in self.before.items():
+            if n in self.lengths and n not in self.slots:
+                step = self._step(*self.lengths[n])
+                if step is not None:
+                    done = done and self.steps.get(n, 0) == step
+                    self.steps[n] = step
+                    continue
+                done = done and self.steps.pop(n, None) is None
             start = self.start.get(n, begin)
             end = body.columns[n,]
             if n in self.guessed[0] and (end.tree is start or same_constant(begin, end.tree)):
@@ -274,6 +303,11 @@ class Loop:
             done = False
         self.slots = slots
         return done
+
+    def _step(self, start: Count, end: Count) -> int | None:
+        """By how much a list grows in every round; None where that depends on values."""
+        same = type(self.rounds) is int and not self.left and start.base is end.base
+        return end.more - start.more if same else None
 
     def _slot(self, n: Place, begin: Tree, end: Column) -> tuple[Joined, Column]:
         """What a variable is before and after a round, and in the rounds written so far.
@@ -405,8 +439,13 @@ class Loop:
             bound = self.perhaps[n][1] if n in self.perhaps else self.codes
             bound -= frozenset() if self._runs() and n not in self.perhaps else {ON}
             perhaps[n] = j.tree(left), bound
+        rounds = self.rounds if type(self.rounds) is int else 0
+        for e, step in self.steps.items():
+            base, more = e.container.extent
+            e.container.extent = Count(base, more + step * rounds)
         for n, v in self.before.items():  # what the body binds to what it found
-            if v is not UNSET and n not in bindings and body.columns[n,].tree is not v:
+            other = n not in bindings and n not in self.steps
+            if v is not UNSET and other and body.columns[n,].tree is not v:
                 bindings[n] = v
         self.variables.set(bindings)
         self._doubt(body, bindings)
@@ -434,20 +473,28 @@ class Loop:
             (n, i) for n, s in self.slots.items() for i, t in enumerate(s.likes)
             if t is not None and t.type.shape
         ]  # fmt: skip
+        copied = {id(ref()) for ref, *_ in self.level.shared.copied if ref() is not None}
+        if any([id(cell) in copied for cell in self.cells]):
+            raise written_in_list()
         if not carried or not (self.written or self.cells):
             return
         stores: list[int] = []
         for n, i in carried:
             leaf, alias = body.columns[n,].leaves[i], body.columns[n,].aliases[i]
-            if alias is not None or (n in self.written and n not in self.alone):
+            held_by_others = n not in self.alone or id(_buffer(leaf)) in copied
+            if alias is not None or (n in self.written and held_by_others):
                 raise _refusal(n)
-            stores.append(id(leaf.w.buffer) if isinstance(leaf, StagedArray) else id(leaf))
+            stores.append(id(_buffer(leaf)))
         if len({*stores}) < len(stores):
             raise _refusal(carried[0][0])
 
 
 class ChoiceNeeded(StructureError):
     """A carry differs in kind before and after a round, so it must be a choice."""
+
+
+def _buffer(v: Leaf) -> Any:
+    return v.w.buffer if isinstance(v, StagedArray) else v
 
 
 def _found(column: Column) -> Joined:

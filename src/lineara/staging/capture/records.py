@@ -71,8 +71,10 @@ def record(
         level.hands_on = True
         nodes = [level.formal(n, known) for n, known in formals]
         variables = [n.now().v.var for n in nodes]
+        copied = len(level.shared.copied)
         columns = {key: column(level, tree) for key, tree in run(level, nodes).items()}
         level.shared.refuse_changes()
+        level.shared.refuse_writes(copied)
         changed = {
             cell: as_box(level, cell.content)
             for cell, _, version in level.taken
@@ -130,6 +132,8 @@ def mark_aliases(
                 others[k].append(column.aliases[i])
             leaf = column.leaves[i]
             if isinstance(leaf, StagedArray):
+                copied = r.level.shared.copied
+                others[k] += [t for ref, _, t in copied if ref() is leaf.w.buffer]
                 shown.setdefault(id(leaf.w.buffer), []).append(k)
         for same in shown.values():
             for k in same:

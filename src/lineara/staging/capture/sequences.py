@@ -14,7 +14,7 @@ import numpy as np
 from lineara.errors import StagingError
 from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
-from lineara.staging.capture.branches import is_staged
+from lineara.staging.capture.lists import Stacked, is_staged
 from lineara.staging.control_flow import tracing
 from lineara.tape.node import Traced
 
@@ -81,6 +81,8 @@ def items_of(x: Leaf) -> Items | None:
         return Items(len(x), lambda i: x.start + i * x.step if x.start else i * x.step)
     if isinstance(x, Traced | np.ndarray) and x.shape:
         return Items(x.shape[0], lambda i: _row(x, i))
+    if isinstance(x, Stacked):
+        return Items(x.length, lambda i: x[i])
     return None
 
 

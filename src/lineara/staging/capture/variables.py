@@ -59,6 +59,8 @@ class Entry:
         """The object that holds the value, and the class of its items; None for attributes."""
         x: Any = self.container
         kind = next((k for k in (list, deque, dict) if isinstance(x, k)), None)
+        if kind is list and type(self.key) is str:  # of a list that an array holds
+            return x, None
         if isinstance(x, Proxy):
             return x, kind and type(x)
         if kind is None and self.key in getattr(x, "__dict__", ()):
@@ -67,11 +69,12 @@ class Entry:
 
     def __str__(self) -> str:
         name = type(self.container).__name__
-        if isinstance(self.container, list | deque):
+        if isinstance(self.container, list | deque) and type(self.key) is int:
             return f"the item {self.key} of a {name}"
         if isinstance(self.container, dict):
             return f"what a {name} has at {self.key!r}"
-        return f"the attribute {self.key!r} of a {name}"
+        what = "the length" if isinstance(self.container, list) else f"the attribute {self.key!r}"
+        return f"{what} of a {name}"
 
 
 Place = str | Entry  # a variable, by its name, or an entry

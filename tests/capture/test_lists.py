@@ -1,0 +1,517 @@
+"""Lists that grow, or are read and written where staged numbers say: arrays hold their items."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import lineara
+from lineara.engines import Ask, run
+from lineara.errors import LinearaError, MutationError, StagingError, StructureError
+from lineara.passes.derivatives import vjp
+from lineara.staging.capture import trace as capture
+
+X = np.array([0.5, -1.0, 2.0, 3.0, 0.1, -0.3, 0.7])
+
+
+def appended(x):
+    ys, s = [], 0.0
+    for v in x:
+        s = 0.5 * s + np.sin(v)
+        ys.append(s)
+    return np.array(ys) @ np.arange(len(ys)) + ys[-1] + sum(ys)
+
+
+def appended_under_a_condition(x):
+    ys = [0.0]
+    for v in x:
+        if v > 0.2:
+            ys.append(ys[-1] + v)
+    s = 0.0
+    for y in ys:
+        s += y * y
+    return s + len(ys) * ys[-1]
+
+
+def a_recurrence(x):
+    f = [x[0], x[1]]
+    for i in range(2, len(x)):
+        f.append(0.5 * f[i - 1] + f[i - 2] * x[i])
+    return f[-1]
+
+
+def a_table(x):
+    n = len(x)
+    table: list = [0] * n
+    table[0] = x[0]
+    for i in range(1, n):
+        table[i] = max(table[i - 1], x[i]) + 0.1 * table[i // 2]
+    return sum(table)
+
+
+def a_stack(x):
+    stack, t = [], 0.0
+    for v in x:
+        if v > 0:
+            stack.append(v)
+        elif len(stack) > 0:
+            t += stack.pop() * v
+    while stack:
+        t = 0.5 * t + stack.pop()
+    return t
+
+
+def a_trajectory(x):
+    y = x[:3] * 1.0
+    ys = [y]
+    for i in range(len(x)):
+        y = y + 0.1 * np.sin(y) * x[i]
+        ys.append(y)
+    a = np.stack(ys)
+    return (a * a).sum() + ys[2][1] + np.vstack(ys)[-1] @ np.concatenate(ys)[:3]
+
+
+def nested_loops_append(x):
+    ys = []
+    for a in x:
+        for b in x:
+            ys.append(a * b)
+    return sum(ys) + ys[3]
+
+
+def tuples(x):
+    ys, t = [], 0.0
+    for v in x:
+        ys.append((t, v * t))
+        t += 0.1
+    s = 0.0
+    for a, b in ys:
+        s += a * b
+    return s + np.array(ys)[1, 1]
+
+
+def some_of_each_round(x):
+    ys = []
+    for i in range(len(x)):
+        if x[i] > 0:
+            ys.append(x[i])
+            ys.append(np.sin(x[i]))
+        if ys and x[i] < 0.2:
+            ys.pop()
+    return sum(ys) + len(ys)
+
+
+def left_early(x):
+    ys = []
+    for v in x:
+        ys.append(v)
+        if len(ys) > 1 and ys[-1] > ys[-2] + 1.5:
+            break
+    return ys[-1] * len(ys)
+
+
+def parts_of_it(x):
+    ys = []
+    for v in x:
+        ys.append(v * v)
+    first, last, all_ = ys[:2], ys[-2:], ys.copy()
+    all_[0] = x[0]
+    ys.extend(last)
+    return first[1] * last[0] + all_[0] - ys[0] + ys[-1]
+
+
+def sorted_and_new(x):
+    order = sorted([3, 1, 2])
+    ys = list((0.0, 0.0))
+    for i in range(len(x)):
+        ys[order[i % 3] % 2] += x[i]
+    return ys[0] * ys[1]
+
+
+def another_list_each_round(x):
+    before = [0.0] * 3
+    for v in x:
+        now = [0.0] * 3
+        for j in range(3):
+            now[j] = 0.5 * before[j] + v * (j + 1)
+        before = now
+    return before[0] + before[2]
+
+
+def in_an_object(x):
+    log = {"ys": [], "n": 0}
+    for v in x:
+        log["ys"].append(np.cos(v))
+        if v > 0:
+            log["n"] += 1
+            log["ys"].append(v)
+    return sum(log["ys"]) * log["n"]
+
+
+def in_a_function_that_is_called(x):
+    ys = []
+
+    def keep(v):
+        if v > 0:
+            ys.append(v)
+        return len(ys)
+
+    s = 0.0
+    for v in x:
+        s += keep(v) * v
+    return s + sum(ys)
+
+
+FUNCTIONS = [
+    appended, appended_under_a_condition, a_recurrence, a_table, a_stack, a_trajectory,
+    nested_loops_append, tuples, some_of_each_round, left_early, parts_of_it, sorted_and_new,
+    another_list_each_round, in_an_object, in_a_function_that_is_called,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", FUNCTIONS)
+def test_lists_are_those_of_python(f):
+    program = capture(f, X)
+    for x in (X, -X, X[::-1].copy(), 0.3 * X, np.abs(X)):
+        assert np.array_equal(program(x), f(x))
+    given, expected = lineara.jit(lineara.grad(f))(X), lineara.grad(f)(X)
+    np.testing.assert_allclose(given, expected, atol=1e-12)
+    given, expected = lineara.jit(lineara.hessian(f))(X), lineara.hessian(f)(X)
+    np.testing.assert_allclose(given, expected, atol=1e-12)
+
+
+LONG = [f for f in FUNCTIONS if f is not another_list_each_round]
+
+
+@pytest.mark.parametrize("f", LONG)
+def test_the_size_of_a_program_does_not_depend_on_the_rounds(f):
+    assert capture(f, np.tile(X, 2)).size() == capture(f, np.tile(X, 6)).size()
+
+
+def works(f, x):
+    """The work of the value, and that of value and gradient."""
+    program = capture(f, x)
+    operands, derived = program.operands((x,)), vjp(program.program, program.name)
+    value = run(program.program, program.name, *operands, ask=Ask(work=True))
+    back = run(derived, f"{program.name}.vjp", *operands, 1.0, ask=Ask(work=True))
+    return value.work, back.work
+
+
+@pytest.mark.parametrize(
+    "f", [appended, appended_under_a_condition, a_recurrence, a_table, a_stack, a_trajectory]
+)
+def test_a_gradient_costs_a_constant_times_the_value(f):
+    x = np.random.default_rng(0).uniform(-0.5, 0.9, 1024)
+    small, large = works(f, x[:256]), works(f, x)
+    for value, back in (small, large):
+        assert back <= 4 * value
+    for few, many in zip(small, large, strict=True):
+        assert many <= 4.3 * few
+
+
+# --- what a list is -------------------------------------------------------------------------------
+
+
+def test_every_name_of_a_list_sees_it():
+    def f(x):
+        ys = [0.0]
+        names = {"a": ys, "b": (ys, 1)}
+        for v in x:
+            names["a"].append(v)
+            if v > 0:
+                names["b"][0][0] += v
+        return ys[0], len(ys), ys is names["a"], type(ys) is list, isinstance(ys, list)
+
+    assert capture(f, X)(X) == f(X)
+
+
+def test_what_is_returned_is_a_list_of_python_s():
+    def f(x):
+        ys, zs, many = [], [], [x[0]]
+        for v in x:
+            ys.append(float(v))
+            zs.append((v, x[:2] * v))
+            if v > 0:
+                many.append(v)
+        return ys, zs, {"some": many}
+
+    program = capture(f, X)
+    for x in (X, -X, 0 * X):
+        ys, zs, many = program(x)
+        expected = f(x)
+        assert ys == expected[0]
+        assert many == expected[2]
+        assert [*map(type, ys)] == [*map(type, expected[0])]
+        assert [type(v) for v in (ys, many["some"])] == [list, list]
+        assert [type(z) for z in zs] == [tuple] * len(X)
+        for (a, b), (c, d) in zip(zs, expected[1], strict=True):
+            assert a == c
+            assert np.array_equal(b, d)
+
+
+def test_methods_of_a_list_that_is_held_as_an_array():
+    def f(x):
+        ys = []
+        for v in x:
+            ys.append(v)
+        ys += [x[0] + 1, x[1]]
+        zs = ys + [x[2]]  # noqa: RUF005
+        zs.insert(0, x[1])
+        zs.reverse()
+        more = [*reversed(ys)], copy.copy(ys), copy.deepcopy(zs), ys == zs, 2 * ys, [*ys, 0.0]
+        del ys[0]
+        ys[1:3] = [x[0]]
+        return ys, zs, more
+
+    assert repr(capture(f, X)(X)) == repr(f(X))
+
+
+def test_numbers_keep_their_kind_and_whole_numbers_stay_whole():
+    def f(x):
+        counts, flags, kinds, i = [0, 0], [True] * 3, [], 0
+        for i in range(len(x)):
+            counts[i % 2] += i
+            flags[i % 3] = not flags[i % 3]
+            kinds.append(i)
+        return counts, flags, kinds, counts[i % 2], flags[i % 2]
+
+    program = capture(f, X)
+    assert repr(program(X)) == repr(f(X))
+
+
+@pytest.mark.parametrize("at", [3, -4, 10**9])
+def test_an_index_that_is_not_there_is_an_error_where_the_program_runs(at):
+    def f(x, k):
+        ys = [x[0], x[1], x[2]]
+        return ys[k]
+
+    with pytest.raises(IndexError):
+        lineara.jit(f)(X, np.int64(at))
+
+    def g(x, n):
+        ys = []
+        for v in x:
+            if v > n:
+                ys.append(v)
+        return ys[at]
+
+    with pytest.raises(IndexError, match="list index out of range"):
+        capture(g, X, 2.0)(X, 2.0)
+
+
+def test_a_pop_of_an_empty_list_is_an_error_where_the_program_runs():
+    def f(x):
+        ys = []
+        for v in x:
+            if v > 0:
+                ys.append(v)
+            else:
+                ys.pop()
+        return len(ys)
+
+    program = capture(f, X)
+    assert program(X) == f(X)
+    with pytest.raises(IndexError, match="pop from empty list") as e:
+        program(-X)
+    assert "ys.pop()" in e.value.__notes__[0]
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+def an_array_that_is_written_and_appended(x):
+    y, ys = x * 1.0, []
+    for v in x:
+        y += v
+        ys.append(y)
+    return np.array(ys).sum()
+
+
+def an_array_that_the_next_round_writes(x):
+    y, ys = x * 1.0, []
+    for v in x:
+        y[0] = v
+        y = y * 0.5
+        ys.append(y)
+    return np.array(ys).sum()
+
+
+def an_array_that_is_written_after_it_was_appended(x):
+    ys = []
+    for v in x:
+        y = x * v
+        ys.append(y)
+        y[0] = 5.0
+    return np.array(ys).sum()
+
+
+def an_array_that_is_written_after_the_loop(x):
+    y, ys = x * 1.0, []
+    for v in x:
+        y = y * v
+        ys.append(y)
+    y[0] = 7.0
+    return np.array(ys).sum()
+
+
+def a_view_of_an_array_that_is_written(x):
+    y, ys = x * 1.0, []
+    for i in range(6):
+        ys.append(y[:2])
+        y[0] = x[i]
+    return np.array(ys).sum()
+
+
+def a_row_that_is_written(x):
+    ys = []
+    for v in x:
+        ys.append(x * v)
+    ys[1][0] = 5.0
+    return np.array(ys).sum()
+
+
+def an_item_that_was_there_before(x):
+    y = x * 1.0
+    ys = [y]
+    for v in x:
+        ys.append(x * v)
+    y[0] = 5.0
+    return np.array(ys).sum()
+
+
+def an_array_in_an_object_that_is_written(x):
+    d, ys = {"y": x * 1.0}, []
+    for v in x:
+        d["y"][1] = v
+        d["y"] = d["y"] * 0.5
+        ys.append(d["y"])
+    return np.array(ys).sum()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        an_array_that_is_written_and_appended, an_array_that_the_next_round_writes,
+        an_array_that_is_written_after_it_was_appended, an_array_that_is_written_after_the_loop,
+        a_view_of_an_array_that_is_written, a_row_that_is_written, an_item_that_was_there_before,
+        an_array_in_an_object_that_is_written,
+    ],
+)  # fmt: skip
+def test_an_array_in_a_list_that_is_written_is_right_or_refused(f):
+    try:
+        program = capture(f, X)
+    except MutationError:
+        return
+    for x in (X, -X):
+        np.testing.assert_allclose(program(x), f(x), rtol=1e-14)
+
+
+def test_an_array_that_is_written_while_a_list_holds_a_copy_is_an_error():
+    with pytest.raises(MutationError) as e:
+        capture(an_item_that_was_there_before, X)
+    assert e.value.message == (
+        "an array was written that is an item of a list, which is held as an array since staged "
+        "values say how it is read or grows; put a copy into the list, a.copy()"
+    )
+
+
+def items_of_other_shapes(x):
+    ys = [x[0], x[:2]]
+    k = 0 if x[0] > 0 else 1
+    return ys[k]
+
+
+def lists_in_a_list(x):
+    ys = [[x[0]], [x[1]]]
+    k = 0 if x[0] > 0 else 1
+    ys[k][0] = 1.0
+    return ys[0][0]
+
+
+def a_list_that_grows_while_it_may(x):
+    ys, t = [], 0.0
+    while t < x[2]:
+        t += 0.25
+        ys.append(t)
+    return ys[-1]
+
+
+def the_items_of_a_list_of_unknown_length(x):
+    ys = []
+    for v in x:
+        if v > 0:
+            ys.append(v)
+    return np.array(ys).sum()
+
+
+def a_list_that_grows_while_it_is_gone_through(x):
+    ys = []
+    for v in x:
+        if v > 0:
+            ys.append(v)
+    for y in ys:
+        if y < 2:
+            ys.append(y + 1)
+    return len(ys)
+
+
+def texts(x):
+    names = []
+    for v in x:
+        if v > 0:
+            names.append("a")
+        else:
+            names.append("b")
+    return len(names)
+
+
+@pytest.mark.parametrize(
+    ("f", "kind", "said"),
+    [
+        (
+            items_of_other_shapes,
+            LinearaError,
+            "an item of a list is f64[] and f64[2] in one list, which is held as an array since "
+            "staged values say how it is read or grows; it must keep its shape",
+        ),
+        (
+            lists_in_a_list,
+            StagingError,
+            "a list holds a list, and is read or grows as staged values say: there the items are "
+            "numbers, arrays, and tuples of them; use an array of more axes, or a list for each "
+            "part",
+        ),
+        (
+            a_list_that_grows_while_it_may,
+            StagingError,
+            "a list grows in a staged loop, whose number of rounds depends on values: how long it "
+            "may become is not known while the program is written; write into an array that is "
+            "long enough, and count",
+        ),
+        (
+            the_items_of_a_list_of_unknown_length,
+            StagingError,
+            "the items of a list whose length depends on staged values: how many items there are "
+            "is not known while a program is written; loop over the list, or take sum(values) or "
+            "values[i]",
+        ),
+        (
+            a_list_that_grows_while_it_is_gone_through,
+            StagingError,
+            "a list grows in a staged loop, whose number of rounds depends on values: how long it "
+            "may become is not known while the program is written; write into an array that is "
+            "long enough, and count",
+        ),
+        (
+            texts,
+            StructureError,
+            "an item of a list is 'a' and 'b' in one list, which is held as an array since staged "
+            "values say how it is read or grows; what is no number must be the same there",
+        ),
+    ],
+)
+def test_what_cannot_be_held_as_an_array_is_an_error(f, kind, said):
+    with pytest.raises(kind) as e:
+        capture(f, X)
+    assert e.value.message == said
+    assert f.__name__ in str(e.value)
