@@ -154,3 +154,28 @@ def test_what_is_computed_again_drops_the_results_that_nobody_reads():
     assert show_def(program.defs["f.lin"]).count("drop(") == 1
     (t,) = run(program, "f.nl", 0.5).results
     assert run(program, "f.lin", t, 2.0).lresults == (2 * np.sin(0.5),)
+
+
+def test_a_tape_has_no_literals_and_nothing_twice():
+    program = parse("""
+    def body(x: f64[9], i: i64, a: f64[9];) -> (i64, f64[9];) =
+      let one = 1_i64 in let j = i - one in
+      let k = 0.9 in let p = index[at=(j,)](a) in let s = k * p in
+      let q = index[at=(i,)](x) in
+      let uno = 1_i64 in let j2 = i - uno in let r = index[at=(j2,)](a) in let t = q * r in
+      let sum = s + t in let b = put[i](a, sum) in let n = i + one in
+      (n, b;)
+    def f(x: f64[9], i: i64;) -> (f64[9];) =
+      let (n, a;) = scan[body, 5, fwd, 1, 2, 0](x, i, x;) in let (;) = drop(n) in (a;)
+    """)
+    derived = check(vjp(program, "f"))
+    (tape,) = [t for name, t in derived.types.items() if name.startswith("body")]
+    assert repr(tape) == "<i64, i64, f64, f64>"  # i and i - 1; x[i], and a[i - 1] once
+    x = np.linspace(0.1, 0.9, 9)
+    (back,) = run(derived, "f.vjp", x, 2, np.ones(9)).lresults[:1]
+    for k in range(9):
+        z = x + 1e-30j * (np.arange(9) == k)
+        a = z.copy()
+        for i in range(2, 7):
+            a[i] = 0.9 * a[i - 1] + z[i] * a[i - 1]
+        np.testing.assert_allclose(back[k], a.sum().imag / 1e-30, rtol=1e-13)

@@ -29,6 +29,7 @@ from lineara.linear_a.cost import cells, weight, work
 from lineara.linear_a.dimensions import dims_in, mentioned
 from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
+from lineara.linear_a.same_leaves import key_of
 from lineara.passes.unzip import flat
 
 UNCHANGING = ("reshape", "broadcast_to", "astype")  # where type and dtype stay as they are
@@ -345,36 +346,3 @@ class _Simplify:
         ):
             return 0
         return work(self.program, e, binders[0].type)
-
-
-def key_of(e: ir.Leaf) -> Any:
-    """A key that equal non-linear leaves share; None for leaves that have none."""
-    try:
-        match e:
-            case ir.Lit(value=value, type=t) if np.asarray(value).dtype != object:
-                return (ir.Lit, t, np.asarray(value).tobytes())
-            case ir.Zero(type=t):
-                return (ir.Zero, t)
-            case ir.Prim(primitive=p, params=params):
-                key = (p, e.args, _frozen(params)) if params else (p, e.args)
-            case ir.Tup(fields=fields):
-                key = (ir.Tup, e.args, fields)
-            case ir.Application():
-                key = (type(e), e.head(), e.functions, e.args)
-            case _:
-                return None
-        hash(key)
-    except TypeError:
-        return None
-    return key
-
-
-def _frozen(params: object) -> Any:
-    """Parameters as a key; variables are themselves."""
-    if isinstance(params, dict):
-        return tuple([(k, _frozen(v)) for k, v in params.items() if k != "line"])
-    if isinstance(params, tuple):
-        return tuple([_frozen(v) for v in params])
-    if isinstance(params, slice):
-        return (slice, _frozen(params.start), _frozen(params.stop), _frozen(params.step))
-    return (type(params), params)

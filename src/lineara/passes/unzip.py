@@ -4,8 +4,9 @@
                                       f.lin(t: f.tape ; ~as) -> (; rs)   m, the tape taken apart
 
 Partial evaluation that knows nothing of differentiation: what is non-linear happens first, and what
-linear code reads of it goes on the tape.  Which bindings are stored and which ones computed again
-in f.lin is free; a policy chooses  [YOLO, §5].
+linear code reads of it goes on the tape, but literals, and of values that are computed alike one.
+Which bindings are stored and which ones computed again in f.lin is free; a policy chooses
+[YOLO, §5].
 """
 
 from collections import ChainMap
@@ -19,6 +20,7 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.dimensions import mentioned
 from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
+from lineara.linear_a.same_leaves import key_of
 from lineara.passes.names import LIN, NL, PRI, TAPE, of_jvp
 
 EMPTY = ir.Ret(())
@@ -37,11 +39,15 @@ class Cut(NamedTuple):
     invariants: tuple[ir.Var, ...] = ()  # formals that f.lin is given beside the tape
 
     def tape(self, again: "set[ir.Binding]") -> tuple[list[ir.Binding], list[ir.Var]]:
-        """What f.lin computes again, in order, and what it needs for that, in binding order."""
+        """What f.lin computes again, in order, and what it needs for that, in binding order.
+
+        Literals are written again whatever was chosen.
+        """
         need = dict.fromkeys(self.wanted)
         written: list[ir.Binding] = []
         for b in reversed(self.context):
-            if b in again and any(v in need for v in b.vars):
+            literal = isinstance(b, ir.Let) and isinstance(b.rhs, ir.Lit)
+            if (b in again or literal) and any(v in need for v in b.vars):
                 written.append(b)
                 for v in b.vars:
                     need.pop(v, None)
@@ -201,6 +207,8 @@ class _Unzip:
         )  # fmt: skip
         chosen = {b for b in self.policy(cut) if not self.run.program.may_act(b)}
         again, stored = cut.tape(chosen)
+        stored, copies = self.once(stored)
+        again = [*copies, *again]
         self.read = tuple([i for i, x in enumerate(constant) if x in stored or x in dims])
         ahead = [constant[i] for i in self.read]
         behind = () if constant else dims  # after the tape, which a branch is given first
@@ -220,6 +228,23 @@ class _Unzip:
         if self.primal(d.name) == d.name + PRI:
             made.append(self.primal_form(results))
         return made
+
+    def once(self, stored: Sequence[ir.Var]) -> tuple[list[ir.Var], list[ir.Binding]]:
+        """What the tape stores: of values that are computed alike the first, and copies of it."""
+        same: dict[ir.Var, ir.Var] = {}  # of each variable the first that is computed alike
+        first: dict[Any, ir.Var] = {}
+        for b in self.context:
+            if not isinstance(b, ir.Let) or len(b.vars) != 1 or not isinstance(b.rhs, ir.Leaf):
+                continue
+            e = b.rhs.renamed(lambda a: same.get(a, a))
+            alike = e.args[0] if isinstance(e, ir.Ret | ir.Copy) and e.args else None
+            key = None if alike or self.program.may_act(b) else key_of(e)
+            same[b.vars[0]] = alike or first.setdefault(key or b, b.vars[0])
+        kept: dict[ir.Var, ir.Var] = {}
+        for v in stored:
+            kept.setdefault(same.get(v, v), v)
+        copies = [(v, kept[same.get(v, v)]) for v in stored]
+        return [*kept.values()], [ir.Let((v,), ir.Ret((a,))) for v, a in copies if a is not v]
 
     def primal_form(self, results: Sequence[ir.Var]) -> ir.Def:
         """f.pri; a dimension of f that nothing in it mentions is dropped."""
