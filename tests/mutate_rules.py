@@ -24,7 +24,7 @@ from faults import SOURCE, Edit, Made, Run, silence, swap  # noqa: E402
 
 TESTS = ("test_primitives.py", "ops", "test_kinks.py", "test_plain_code.py", "test_rules.py")
 TESTS += ("test_complex.py", "linear_a/test_numpy_staged.py", "messages/test_families.py")
-TESTS += ("messages/test_shapes.py", "linear_a/test_whole_numbers.py")
+TESTS += ("messages/test_shapes.py", "linear_a/test_whole_numbers_staged.py")
 RULES = ("jvp", "transpose", "linearize", "builder")
 DECLARING = ("elementwise", "special", "Elementwise", "Special", "kernel")
 

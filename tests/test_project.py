@@ -134,3 +134,11 @@ def test_an_exception_says_what_is_wrong():
         for name in re.findall(r"^ *raise ([\w.]*\b[A-Z]\w*)(?:\(\))?(?: from .*)?$", text, re.M):
             silent += [f"{file.name}: raise {name}"] if name not in ABSTRACT else []
     assert silent == []
+
+
+def test_no_two_test_files_have_one_name():
+    """pytest imports them by their names, and would collect none of both."""
+    apart = {"peers", "libraries", "conformance"}  # which `make test` does not collect
+    files = [f for f in (ROOT / "tests").rglob("test_*.py") if f.parent.name not in apart]
+    names = Counter([file.name for file in files])
+    assert [name for name, count in names.items() if count > 1] == []

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from call_counts import calls
 from forms import LINES
+from tables import Laws
 from test_numpy_forms import form
 from test_primitives import SMOOTH
 from test_primitives import random_like as like
@@ -24,6 +25,7 @@ import lineara
 from lineara.facts.primitive import registry
 from lineara.tape import plans
 
+laws = Laws()
 NEVER = sys.maxsize
 
 
@@ -172,13 +174,13 @@ def agree_everywhere(f: Callable[..., Any], point: list[Any], rounded: bool) -> 
     assert same(given, expected, rounded), (given, expected)
 
 
-@pytest.mark.parametrize("line", SMOOTH, ids=repr)
-def test_a_primitive_with_a_plan_gives_what_it_gives_without(line: Any):
+@laws.of(SMOOTH)
+def a_primitive_with_a_plan_gives_what_it_gives_without(line: Any):
     agree(line.plain(), line.point(), by_blas(line))
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_a_form_of_numpys_with_a_plan_gives_what_it_gives_without(line: str):
+@laws.of(LINES)
+def a_form_of_numpys_with_a_plan_gives_what_it_gives_without(line: str):
     agree(*form(line), by_blas(line))
 
 
@@ -189,13 +191,13 @@ def test_one_shape_after_another_has_a_plan():
     agree(lambda a: np.tile(a, (2, 3)) + np.reshape(a, (1, 6))[0, 0], [x])
 
 
-@pytest.mark.parametrize("line", SMOOTH, ids=repr)
-def test_a_primitive_with_a_plan_agrees_at_every_level_in_lanes_and_dtypes(line: Any):
+@laws.of(SMOOTH)
+def a_primitive_with_a_plan_agrees_at_every_level_in_lanes_and_dtypes(line: Any):
     agree_everywhere(line.plain(), line.point(), by_blas(line))
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_a_form_with_a_plan_agrees_at_every_level_in_lanes_and_dtypes(line: str):
+@laws.of(LINES)
+def a_form_with_a_plan_agrees_at_every_level_in_lanes_and_dtypes(line: str):
     agree_everywhere(*form(line), by_blas(line))
 
 
@@ -373,3 +375,6 @@ def test_an_operation_with_a_plan_makes_few_calls_and_a_short_entry(name: str):
             warm()
         assert calls(many) - calls(few) <= 50 * most_calls
         assert bytes_of_tape(many) - bytes_of_tape(few) <= 50 * most_bytes
+
+
+test_every_law = laws.test()
