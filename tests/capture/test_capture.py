@@ -331,6 +331,53 @@ def test_numbers_keep_their_precision_from_round_to_round():
     assert type(capture(total, X)(X)) is type(total(X))
 
 
+def ends_in_parentheses(x):
+    y = -x if x > 0 else x
+    return (
+        y
+        # a comment before the end
+    )
+
+
+def ends_in_what_is_never_done(x):
+    if x > 0:
+        return -x
+    return x
+    y = 1  # noqa: F841
+
+
+def ends_in_a_function(x):
+    def inner(y):
+        return -y if y > 0 else y
+
+    x = inner(x)
+    return x
+
+    def other(z):
+        return z
+
+
+def ends_in_nothing(x):
+    if x > 0:
+        x = -x
+    else:
+        pass
+    if x > -1:
+        return x
+    return 2 * x
+    """a text, and a comment"""
+    # that is the end
+
+
+@pytest.mark.parametrize(
+    "f",
+    [ends_in_parentheses, ends_in_what_is_never_done, ends_in_a_function, ends_in_nothing],
+    ids=lambda f: f.__name__,
+)
+def test_functions_are_read_wherever_their_code_ends(f):
+    agrees(f, (2.0,), (-3.0,), (0.5,))
+
+
 def test_numbers_of_pythons_are_its_own_in_loops_that_only_python_calculates():
     def halved(x, t):
         s, deep = 0.0, 1.0

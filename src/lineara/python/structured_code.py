@@ -96,15 +96,9 @@ def _structured(f: FunctionType) -> CodeType | str:
     code = f.__code__
     if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
         return "it is a generator"
-    try:
-        node = _source(f)
-    except (OSError, SyntaxError, IndexError, ValueError, tokenize.TokenError):
-        node = None
-    if node is None:
-        return "its source is not there"
-    whole = _compiled(f, node)
-    if whole is None or not _same(whole, code):
-        return "its source is not what it was compiled from"
+    node = _tree(f)
+    if isinstance(node, str):
+        return node
     if _FRAMES & ({*code.co_names}):
         return "it looks at its own frame"
     tries = [n for n in ast.walk(node) if isinstance(n, ast.Try | ast.TryStar)]
@@ -131,14 +125,41 @@ def _named(code: CodeType, name: str, place: tuple[str, str]) -> CodeType:
 _BLOCK = re.compile(r"\w+\.\d*\.<locals>\.")
 
 
-def _source(f: FunctionType) -> Any:
-    """The syntax tree of a function, with the lines of its file."""
+def _tree(f: FunctionType) -> Any:
+    """The syntax tree of a function, or a sentence that says why there is none.
+
+    It ends where the code does, as a rule: what is compiled to nothing does not matter.  Where that
+    is not the function, tokens tell where it ends.
+    """
+    why = "its source is not there"
+    for end in (_last_line(f.__code__), None):
+        try:
+            node = _source(f, end)
+        except (OSError, SyntaxError, IndexError, ValueError, tokenize.TokenError):
+            continue
+        if node is not None:
+            whole = _compiled(f, node)
+            if whole is not None and _same(whole, f.__code__):
+                return node
+            why = "its source is not what it was compiled from"
+    return why
+
+
+def _last_line(code: CodeType) -> int:
+    """The last line of which code was compiled."""
+    inner = [_last_line(c) for c in code.co_consts if isinstance(c, CodeType)]
+    return max([code.co_firstlineno, *inner, *[end or 0 for _, end, _, _ in code.co_positions()]])
+
+
+def _source(f: FunctionType, end: int | None) -> Any:
+    """The syntax tree of a function, with the lines of its file, up to a line or as tokens tell."""
     code = f.__code__
     lines = linecache.getlines(code.co_filename, f.__globals__)
     first = code.co_firstlineno
     if code.co_name == "<lambda>":
         return _lambda(code, ast.parse("".join(lines)))
-    block = "".join(inspect.getblock(lines[first - 1 :]))
+    rows = lines[first - 1 : end] if end else inspect.getblock(lines[first - 1 :])
+    block = "".join(rows)
     inner = block[:1].isspace()  # as it stands: the lines of a text have their own indentation
     tree: Any = ast.parse(f"if True:\n{block}" if inner else block)
     ast.increment_lineno(tree, first - 1 - inner)
