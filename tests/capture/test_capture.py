@@ -486,13 +486,35 @@ def test_a_variable_without_a_value_is_the_users_error():
         return k
 
     def g(x):
-        if x[0] > 0:
+        if x[0] > 9:
             k = x[0]
         return k
 
-    for h in (f, g):
-        with pytest.raises(UnboundLocalError):
-            capture(h, X)
+    def within(x):
+        total = 0.0
+        for v in x:
+            if v > 0:
+                total += late  # noqa: F821
+            late = v  # noqa: F841
+        return total
+
+    def of_a_closure(x):
+        if x[0] > 9:
+            k = x[0]
+
+        def inner():
+            return k
+
+        return inner()
+
+    for h in (f, g, within, of_a_closure):
+        with pytest.raises(NameError) as plain:
+            h(X / 10)
+        for way in (capture, lambda h, x: lineara.jit(h)(x)):
+            with pytest.raises(NameError) as e:
+                way(h, X / 10)
+            assert type(e.value) is type(plain.value)
+            assert e.value.args == plain.value.args
 
 
 # --- what cannot be captured ----------------------------------------------------------------------

@@ -140,6 +140,10 @@ class Plain:
         self.calls["fold"] += 1
         return run(items()) if f is getattr(builtins, name) else otherwise()
 
+    def item(self, x, at):
+        self.calls["item"] += 1
+        return x[at]
+
     def in_(self, x, among):
         self.calls["in_"] += 1
         return x in among
@@ -814,7 +818,7 @@ def test_every_form_is_met(asserts):
         for v in SAMPLES:
             outcome(lambda g=g, v=v: g([*v]))
     names = {"if_", "while_", "for_", "choose", "and_", "or_", "not_", "chain", "assert_"}
-    names |= {"asked", "called", "text", "percent", "fold", "list_", "truth"}
+    names |= {"asked", "called", "text", "percent", "fold", "item", "list_", "truth"}
     names |= {"is_", "is_not", "in_", "not_in", "is_sequence"}
     assert {*forms.calls} == names
 

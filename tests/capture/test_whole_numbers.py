@@ -54,6 +54,25 @@ def pointers(x, s):
     return x[k] * s + reached.sum() + before.sum()
 
 
+TABLE, SQUARES = np.arange(5.0), np.arange(10.0).reshape(5, 2) ** 2
+WEIGHTS, STEPS, ACTS, NAMES = [1.0, 2.5, 3.0, 4.0], (1, 2, 3, 9), [np.sin, np.cos, math.exp], "abc"
+BY_NAME = {"a": np.sin, "b": math.exp, "c": np.cos}
+
+
+def constant_tables(x, s):
+    k = int(s)
+    total = TABLE[k] * s + SQUARES[np.argmax(x), 1] * x[1] + SQUARES[k] @ x[:2]
+    for i in range(5):
+        total = total * 0.5 + TABLE[x.size - 1 - i] * x[[3, 1, 0, 2, 4][i]]
+    return total + WEIGHTS[k] * x[0] - WEIGHTS[-1 - k] + STEPS[k] // 2
+
+
+def constant_choices(x, s):
+    k = int(s)
+    name = [*NAMES][k]
+    return ACTS[k](x[0]) + ACTS[k - 2](x[1]) + (s if name == "b" else x[2]) + BY_NAME[name](s)
+
+
 def half_to_even(x, s):
     return float(round(s)) + round(-s) * x[0] + round(float(s), 1) * x[1] + round(x[4], 1)
 
@@ -65,6 +84,7 @@ def of_what_it_is_already(x, s):
 
 
 FUNCTIONS = [as_index, as_bound, in_arithmetic, into_a_table, pointers]
+FUNCTIONS += [constant_tables, constant_choices]
 FUNCTIONS += [half_to_even, of_what_it_is_already]
 
 
@@ -151,6 +171,15 @@ def test_a_number_that_may_be_pythons_or_numpys_is_not_rounded_to_digits():
         "and which it is, is not known while a program is written; use round(float(x), n) or "
         "np.round(x, n)"
     )
+
+
+def test_a_place_outside_of_a_list_raises_as_in_python():
+    program = capture(lambda x: WEIGHTS[int(x)] * x, 1.0)
+    assert program(-4.0) == -4.0
+    for x in (4.0, -5.0):
+        with pytest.raises(IndexError) as e:
+            program(x)
+        assert e.value.args == ("list index out of range",)
 
 
 def test_a_loop_to_a_whole_number_costs_its_rounds():

@@ -59,14 +59,14 @@ def as_loops(call: ast.Call, name: str) -> ast.FunctionDef | None:
     text = _TEXTS[f"every {kind}" if every else f"{kind} by key" if "key" in options else kind]
     end = "return default" if "default" in options else f"raise ValueError(FORMS.empty({kind!r}))"
     given: dict[str, ast.expr] = {"VALUE": consumed.elt, "start": ast.Constant(0), **options}  # type: ignore[dict-item]
-    before, step, after = [_written(t.replace("END", end), given) for t in text]
+    before, inner, after = [_written(t.replace("END", end), given) for t in text]
+    step: Any = inner
     for g in reversed(consumed.generators):
         for test in reversed(g.ifs):
             step = [ast.If(copy.deepcopy(test), step, [])]
         first = g is consumed.generators[0]
         items = ast.Name("first.", ast.Load()) if first else copy.deepcopy(g.iter)
-        around: list[ast.stmt] = [ast.For(copy.deepcopy(g.target), items, step, [])]
-        step = around
+        step = [ast.For(copy.deepcopy(g.target), items, step, [])]
     args = ast.arguments([], [ast.arg("first.")], None, [], [], None, [])
     made = ast.FunctionDef(name, args, [*before, *step, *after], [], None)
     if "type_params" in made._fields:  # from 3.12 on

@@ -64,6 +64,7 @@ FUTURE = __future__.annotations.compiler_flag
 _FRAMES = {"locals", "eval", "exec", "vars", "dir", "__import__", "_getframe", "currentframe"}
 _GENERATORS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 _EXITS = (ast.Return, ast.Break, ast.Continue)
+_KNOWN = (ast.Constant, ast.UnaryOp, ast.unaryop, ast.Tuple, ast.expr_context)
 _CHOICES = {ast.If, ast.IfExp, ast.BoolOp, ast.While, ast.For, ast.Match}
 
 
@@ -579,6 +580,16 @@ class _Expressions(ast.NodeTransformer):
             act = ast.Lambda(_no_arguments("l", "r"), one)
             steps.append(ast.Tuple([act, _thunk(right)], ast.Load()))
         return _at(_form("chain", parts[0], *steps), node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
+        """An item, where its place is not written out."""
+        self.generic_visit(node)
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        slices = [p for p in parts if isinstance(p, ast.Slice | ast.Starred)]
+        known = all([isinstance(n, _KNOWN) for n in ast.walk(node.slice)])
+        if not isinstance(node.ctx, ast.Load) or slices or known:
+            return node
+        return _at(_form("item", node.value, node.slice), node)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
         """A text with values in it."""

@@ -5,8 +5,9 @@ are staged become `cond`, `scan` and `while`; all others are Python's.
 """
 
 import functools
+import re
 from collections.abc import Callable
-from types import CodeType, FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any
 
 from lineara.errors import DetachError, StagingError
@@ -50,13 +51,33 @@ def _inside(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         if tracing() is not None or staged_around() is None:
-            return f(*args, **kwargs)
+            try:
+                return f(*args, **kwargs)
+            except NameError as e:
+                raise _as_python_says(e) from None
         try:
             return one(of_nodes, [args, kwargs], f, "function")
         except _Written:
             return f(*args, **kwargs)
 
     return call
+
+
+def _as_python_says(error: NameError) -> NameError:
+    """The error of a variable without a value, which is a local one of the function of a block."""
+    trace = error.__traceback__
+    frames: list[FrameType] = []
+    while trace is not None:
+        frames.append(trace.tb_frame)
+        trace = trace.tb_next
+    block = frames[-1].f_code
+    names = [n for n in block.co_freevars if f"free variable {n!r} " in str(error)]
+    function = re.sub(r"\.<locals>\.\w+\.\d*$", "", block.co_qualname)
+    own = [f.f_code for f in frames if f.f_code.co_qualname == function]
+    if not any([n in c.co_cellvars for n in names for c in own]):
+        return error
+    said = f"cannot access local variable {names[0]!r} where it is not associated with a value"
+    return UnboundLocalError(said).with_traceback(error.__traceback__)
 
 
 STRUCTURED = Way(_code, forms, forms.BUILTINS, _inside)

@@ -237,15 +237,21 @@ def _called(f: Callable[..., Any], *args: Leaf, **options: Leaf) -> Any:
     """A call of a function that was not rewritten."""
     given = args if not options else (*args, *options.values())
     chosen = [v for v in given if OneOf in _kinds(v)]
-    if chosen and f not in (dict, list, tuple) and not _is_blind(f):
-        first: Any = chosen[0]
-        _refuse(first if type(first) is OneOf else next(v for v in first if type(v) is OneOf))
+    if chosen and f not in _KEEPING and not _is_blind(f):
+        _refuse(_first(chosen[0]))
     return f(*args, **options)
 
 
-def _kinds(v: object) -> list[type]:
-    kind = type(v)
-    return [*map(type, v)] if kind is tuple or kind is list else [kind]  # type: ignore[call-overload]
+_KEEPING: tuple[Any, ...] = (dict, list, tuple)  # what holds its arguments and asks them nothing
+
+
+def _first(v: Any) -> OneOf:
+    """A choice, or the first one in a list or tuple."""
+    return v if type(v) is OneOf else next(w for w in v if type(w) is OneOf)
+
+
+def _kinds(v: Any) -> list[type]:
+    return [*map(type, v)] if type(v) is tuple or type(v) is list else [type(v)]
 
 
 def _is_blind(f: Leaf) -> bool:

@@ -396,6 +396,17 @@ def not_in(x: Leaf, among: Any) -> Any:
     return not_(in_(x, among))
 
 
+def item(x: Any, at: Any) -> Any:
+    """`x[at]`; of constants too, at a staged place."""
+    held, place = x, at
+    if type(at) is OneOf and isinstance(x, dict):
+        return _each(at, lambda key: held[key])
+    table = type(x) is np.ndarray or (isinstance(x, list | tuple) and type(x) is not Stacked)
+    if table and sequences.is_place(at):
+        return sequences.constant_at(x, at)
+    return held[place]
+
+
 def is_sequence(x: Leaf, n: int) -> bool:
     """Whether a pattern of so many parts may match."""
     return isinstance(x, Sequence) and not isinstance(x, str | bytes | bytearray) and len(x) == n

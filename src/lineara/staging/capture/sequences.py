@@ -14,7 +14,9 @@ import numpy as np
 from lineara.errors import StagingError
 from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
-from lineara.staging.capture.lists import Stacked, is_staged
+from lineara.ops.value_checks import checked
+from lineara.staging.capture.choices import OneOf
+from lineara.staging.capture.lists import List, Stacked, is_staged
 from lineara.staging.control_flow import tracing
 from lineara.tape.node import Traced
 
@@ -112,6 +114,36 @@ def enumerate_(iterable: Any, start: int = 0) -> Any:
     if items is None:
         return builtins.enumerate(iterable, start)
     return Items(items.rounds, lambda i: (i + start if start else i, items.at(i)))
+
+
+def is_place(at: Leaf) -> bool:
+    """Whether an index has staged whole numbers in it."""
+    parts: Any = at if isinstance(at, tuple) else (at,)
+    return any([is_staged(p) and type(p) is not OneOf and p.dtype.kind in "iu" for p in parts])
+
+
+def constant_at(x: Any, at: Any) -> Any:
+    """What an array or a list of constants has at a staged place."""
+    level = tracing()
+    if type(x) is np.ndarray:
+        return op("index")(x, at=_tuple(at)) if level is None else level.buffer(x)[at]
+    items = [x[i] for i in range(len(x))]
+    n, kinds = len(items), {*map(type, items)}
+    if level is None or isinstance(at, tuple) or at.shape or not n:
+        return x[at]
+    at = at if at.dtype == np.int64 else op("astype")(at, dtype=np.dtype(np.int64))
+    outside = op("logical_or")(op("less")(at, -n), op("greater_equal")(at, n))
+    said = f"{type(x).__name__} index out of range"
+    if len(kinds) == 1 and kinds <= {int, float} and not isinstance(x, List):
+        return level.buffer(np.array(x))[checked(at, outside, IndexError, said)].item()
+    if all([v is None or isinstance(v, str) or callable(v) for v in items]):
+        at = checked(at, outside, IndexError, said)
+        return OneOf(op("where")(op("less")(at, 0), op("add")(at, n), at), items)
+    return x[at]  # which is refused
+
+
+def _tuple(at: Leaf) -> tuple[Any, ...]:
+    return at if isinstance(at, tuple) else (at,)
 
 
 def ndindex_(*shape: Any) -> Any:
