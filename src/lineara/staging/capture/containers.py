@@ -29,6 +29,7 @@ from lineara.errors import MutationError, StagingError, is_user_file, user_line
 from lineara.facts.hints import Leaf, Tree
 from lineara.python.function_copies import is_user_code
 from lineara.python.namespaces import Namespace
+from lineara.python.structured_code import structured
 from lineara.python.user_code import overlay, reading
 from lineara.staging.capture.hidden_state import Hidden, hidden, is_compiled, is_pythons, opaque
 from lineara.staging.capture.lists import Example, List, Stacked
@@ -172,6 +173,24 @@ class Snapshot:
         """The objects that give something else each time, and cannot be put back."""
         return [x for x, was in self.kept.values() if isinstance(was, Hidden) and was.goes_on]
 
+    def unread(
+        self, top: object, called: Iterable[CodeType]
+    ) -> list[tuple[FunctionType, dict[str, Any]]]:
+        """The functions that are traced as they run, with what the names in their code stand for.
+
+        Of those that are called, and of the user's own files.
+        """
+        places = {_place(c) for c in called}
+        todo = [f for f, _ in self.functions if f is top or _place(f.__code__) in places]
+        known = {}
+        while todo:
+            f = todo.pop()
+            own = is_user_file(f.__code__.co_filename)
+            if f not in known and own and isinstance(structured(f), str):
+                known[f] = {p.name: p.was for p in _places(f)}
+                todo += [v for v in known[f].values() if isinstance(v, FunctionType)]
+        return [*known.items()]
+
     def unseen(self) -> list[Any]:
         """The objects whose state cannot be seen."""
         return [x for x, was in self.kept.values() if isinstance(was, Hidden) and was.is_unseen]
@@ -307,6 +326,10 @@ def refuse_changes(
             "it when it runs; bind a new value to a variable instead, or write into an array",
             line=line,
         )
+
+
+def _place(code: CodeType) -> tuple[str, int, str]:
+    return code.co_filename, code.co_firstlineno, code.co_name
 
 
 def _named(x: Leaf) -> str:

@@ -33,6 +33,7 @@ from lineara.staging.capture.containers import (
     refuse_changes,
     refuse_what_went_on,
 )
+from lineara.staging.capture.outside import refuse_unread
 from lineara.staging.capture.side_effects import line_of_change
 from lineara.staging.control_flow import plain_key
 from lineara.staging.staged_level import weakness
@@ -184,10 +185,14 @@ class Jitted(Remembers):
                 "argument"
             )
 
+        how = now
+
         def run(fixed: Collection[int]) -> Staged:
+            nonlocal how
+            how = now or Reading(STRUCTURED, True, self.f)
             leaves = [_given(v, i in fixed) for i, v in enumerate(call.leaves)]
             given: Any = unflatten(call.structure, leaves)
-            return traced(self.f, given[0], given[1], now or Reading(STRUCTURED, True, self.f))
+            return traced(self.f, given[0], given[1], how)
 
         def attempt(fixed: Collection[int]) -> tuple[Staged, list[Any]]:
             try:
@@ -210,6 +215,8 @@ class Jitted(Remembers):
                     raise
                 constants |= dict.fromkeys(needed, e.line)
                 continue
+            for f, names in reached.unread(self.f, how.called if how else ()):
+                refuse_unread(f, names)
             if changed:
                 line = line_of_change(functools.partial(run, constants), (reached, drawn))
                 refuse_changes(changed, "function", "is captured once", line)

@@ -10,7 +10,7 @@ import functools
 import random
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -18,6 +18,7 @@ import numpy as np
 
 from lineara.errors import StagingError, is_own_file
 from lineara.python.namespaces import Namespace
+from lineara.python.structured_code import structured
 from lineara.python.user_code import reading
 from lineara.staging.capture.lists import new
 
@@ -40,13 +41,13 @@ _NOT = {
     "datetime": {"now", "today", "utcnow"},
     "genericpath": {"exists", "isfile", "isdir", "islink", "getsize", "getmtime", "getatime"},
     "posixpath": {"abspath", "realpath", "expanduser", "expandvars", "ismount", "lexists"},
-    "random": {"SystemRandom"},
+    "random": {"SystemRandom", "seed", "setstate"},
     "thread": {"start_new_thread", "get_ident", "get_native_id"},
     "threading": {"start", "get_ident", "get_native_id"},
     "numpy": {
         *("load", "loadtxt", "genfromtxt", "fromfile", "fromregex", "memmap", "tofile", "dump"),
         *("save", "savetxt", "savez", "savez_compressed", "seterr", "seterrcall", "setbufsize"),
-        *("get_printoptions", "set_printoptions", "open_memmap"),
+        *("seed", "set_state", "get_printoptions", "set_printoptions", "open_memmap"),
     },
 }
 _NOT["ntpath"] = _NOT["posixpath"]
@@ -78,6 +79,30 @@ def asked(f: Callable[..., Any]) -> Callable[..., Any]:
         isinstance(inner, type) and issubclass(inner, _DRAW)
     )
     return _seeded(f) if seeded else f
+
+
+def refuse_unread(f: FunctionType, names: Mapping[str, object]) -> None:
+    """Refuse a function whose calls are not asked for, if it names what is outside of a program."""
+    said = [n for n, v in names.items() if _leads_outside(v, names)]
+    why = structured(f) if said else ""
+    if isinstance(why, str) and said:
+        raise StagingError(
+            f"{f.__name__} names {said[0]}, and whether it calls that is not known, since {why}: a "
+            "program would not call it again; call it outside of the function, and pass what it "
+            "gives"
+        )
+
+
+def _leads_outside(v: object, names: Mapping[str, object]) -> bool:
+    """Whether what a name stands for may be asked for what is outside of a program."""
+    if isinstance(v, ModuleType):
+        module, name = v.__name__, ""
+    elif callable(v):
+        module, name = _home(v)
+    else:
+        return any([_is_outside(c.__module__, c.__qualname__) for c in type(v).__mro__])
+    part = module.partition(".")[0].lstrip("_")
+    return _is_outside(module, name) or not _NOT.get(part, set()).isdisjoint(names)
 
 
 def once(f: Callable[..., Any]) -> Any:
@@ -112,6 +137,8 @@ def _home(f: Callable[..., Any]) -> tuple[str, str]:
     if isinstance(owner, ModuleType):
         return owner.__name__, f.__name__
     kind: type = owner if isinstance(owner, type) else type(owner)
+    if "function_or_method" in kind.__name__:  # of compiled code
+        return str(f.__module__ or ""), f.__qualname__
     method = "" if owner is f else f".{f.__name__}"
     for c in kind.__mro__:  # a class of the user's may be derived from one of a file's
         if _is_outside(c.__module__, f"{c.__qualname__}{method}"):
