@@ -187,3 +187,47 @@ TAKES = {
 def test_what_an_expression_would_change_on_one_way_is_refused(take):
     with pytest.raises(StagingError, match="the variable 'n' was changed in a branch"):
         capture(counts(take), 2.0)
+
+
+def test_a_derivative_in_a_program_reads_what_is_calculated_around_it():
+    def f(x):
+        k = x * 2
+
+        def g(v):
+            if v > 1:
+                return v * k
+            return v * v * k
+
+        return lineara.grad(g)(x) + lineara.grad(lambda v: v * k if v > 1 else -k)(x)
+
+    jitted = lineara.jit(f)
+    assert [jitted(x) for x in POINTS] == [f(x) for x in POINTS]
+    slope = lineara.grad(jitted)
+    assert [slope(x) for x in POINTS] == [lineara.grad(f)(x) for x in POINTS]
+
+
+def test_a_rule_that_is_stated_in_a_captured_function_is_tested_as_it_runs():
+    def f(x):
+        @lineara.custom_jvp
+        def steps(v):
+            s = 0.0
+            for k in range(6):
+                if v > k:
+                    s = s + v
+            while s > 100:
+                s = s / 2
+            return s
+
+        @steps.defjvp
+        def rule(primals, tangents):
+            (v,), (t,) = primals, tangents
+            n = 0
+            for k in range(6):
+                if v > k:
+                    n += 1
+            return steps(v), n * t
+
+        return steps(x) * 2
+
+    assert lineara.jit(f)(3.5) == f(3.5) == 28.0
+    assert lineara.grad(lineara.jit(f))(3.5) == 8.0

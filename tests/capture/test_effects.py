@@ -105,6 +105,44 @@ def in_order(x):
     return x
 
 
+def calculated_before(x):
+    if x < 2:
+        y = x * x
+        print("low", y)
+        for k in range(3):
+            y += k
+        raise OutOfRange(y, f"low by {2 - x}", code=y)
+    return x
+
+
+def of_pythons(x):
+    if x < 1.2:
+        raise OSError(2, "no file", "name")
+    if x < 2:
+        raise KeyError("k")
+    return x
+
+
+def nested_cause(x):
+    def f(v):
+        if v < 2:
+            try:
+                raise ValueError("inner", 3)
+            except ValueError as e:
+                raise RuntimeError(f"outer {v}") from e
+        return v
+
+    return f(x)
+
+
+def with_a_note(x):
+    if x < 2:
+        error = ValueError("n")
+        error.add_note("more")
+        raise error
+    return x
+
+
 def of_no_value(x):
     print("called")
     if x > 2:
@@ -113,7 +151,7 @@ def of_no_value(x):
 
 
 FUNCTIONS = [shown, of_arrays, warned_of, own_class, plain_class, with_a_cause, asserted, in_order]
-FUNCTIONS += [of_no_value]
+FUNCTIONS += [of_no_value, calculated_before, of_pythons, nested_cause, with_a_note]
 
 
 @pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
@@ -292,3 +330,30 @@ def test_what_may_be_raised_as_a_program_runs_is_refused_where_it_would_be_caugh
         StagingError, match=r"stands in a try that catches \w+: whether it is raised"
     ):
         capture(f, 1.5)
+
+
+def test_an_exception_that_ends_an_iterator_is_refused():
+    def f(x):
+        if x > 1:
+            raise StopIteration(3)
+        return x
+
+    with pytest.raises(StagingError) as e:
+        capture(f, 1.0)
+    assert e.value.message == (
+        "a program cannot raise StopIteration, which would end the iterator that runs it; return, "
+        "or raise another exception"
+    )
+
+
+def test_a_program_ends_the_process_as_the_function_would():
+    def f(x):
+        if x > 2:
+            raise SystemExit(3)
+        return x
+
+    program = capture(f, 1.0)
+    assert program(1.0) == 1.0
+    with pytest.raises(SystemExit) as e:
+        program(3.0)
+    assert e.value.code == 3

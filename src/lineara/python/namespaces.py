@@ -185,7 +185,8 @@ class Namespace(dict[str, Any]):
         lying = Builtins(self)
         dict.__setitem__(self, "__builtins__", lying)
         dict.__setitem__(self, ".super", super)
-        dict.__setitem__(self, FORMS, overlay.forms)
+        made = real.get(FORMS) if type(real) is Namespace else None  # by code that calls them
+        dict.__setitem__(self, FORMS, overlay.forms or made)
         self.held: dict[tuple[int, str], Any] = {}  # locals that a debugger wrote
 
     def __missing__(self, name: str) -> Any:

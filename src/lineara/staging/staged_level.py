@@ -398,7 +398,8 @@ class StagedLevel(Level):
         """A value of a definition around this one becomes one more formal."""
         around = self.holder
         if around is not None and isinstance(a.level, StagedLevel) and a.level is not around:
-            a = around.shown(around.from_around(a.v))
+            apart = around.adopts and around.holder is None and a.level.open
+            a = around.shown(around.mention(a) if apart else around.from_around(a.v))
         key = a.v.var if isinstance(a.level, StagedLevel) else id(a)
         for v, kept in a.level.beside if isinstance(a.level, StagedLevel) else ():
             if v is key:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from lineara.errors import StagingError
+from lineara.errors import LinearaError, StagingError
 from lineara.facts.hints import Leaf, Tree
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType
@@ -178,20 +178,30 @@ def _leaf(v: Leaf, operands: list[Any]) -> Any:
 
 def raises(level: StagedLevel, fails: Leaf, error: BaseException, line: str) -> None:
     """Write what raises an exception as the program runs, with the texts that it holds."""
+    if isinstance(error, StopIteration | StopAsyncIteration):
+        raise StagingError(
+            f"a program cannot raise {type(error).__name__}, which would end the iterator that "
+            "runs it; return, or raise another exception"
+        )
     level.uncaught(f"the raise of {type(error).__name__}", [type(error)])
     report(level, fails, _raised, _parts(error), line, line=line)
 
 
 def _parts(error: BaseException | None) -> Any:
     """What makes an exception again: its class, arguments, attributes, causes."""
-    if not isinstance(error, Exception):
+    if error is None or isinstance(error, LinearaError):
         return None
     attributes = dict(vars(error))
-    args, named = attributes.pop(_GIVEN, (error.args, None))
+    args, named = attributes.pop(_GIVEN, (_own(type(error)).__reduce__(error)[1], None))
     return (
         overlay().original(type(error)), args, named, attributes, _parts(error.__cause__),
         _parts(error.__context__), error.__suppress_context__,
     )  # fmt: skip
+
+
+def _own(kind: type[BaseException]) -> Any:
+    """The class of Python's that an exception is of."""
+    return next(c for c in kind.__mro__ if c.__module__ == "builtins")
 
 
 def _made(parts: Sequence[Any] | None) -> Any:
@@ -201,7 +211,7 @@ def _made(parts: Sequence[Any] | None) -> Any:
     kind, args, named, attributes, cause, context, suppress = parts
     if named is None:
         error = kind.__new__(kind, *args)
-        next(c for c in kind.__mro__ if c.__module__ == "builtins").__init__(error, *args)
+        _own(kind).__init__(error, *args)
     else:
         error = kind(*args, **named)
     vars(error).update(attributes)

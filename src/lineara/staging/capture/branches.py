@@ -109,11 +109,11 @@ def _branch(
         known = len(variables.cells)
         snapshot = Snapshot(block)
         extents = Extents(snapshot.stacked)
-        error: Exception | None = None  # what the block raises, whatever the values
+        error: _Raised | None = None  # what the block raises, whatever the values
         try:
             with knowing(told.holds if block is then else told.fails, variables) as narrowed:
                 one = _Written.of(level, block, variables, before[0], snapshot)
-            if isinstance(one, Exception):
+            if isinstance(one, _Raised):
                 error = one
             else:
                 blocks[block] = one._replace(narrowed=narrowed)
@@ -137,7 +137,7 @@ def _branch(
             changed = [c for c in changed if isinstance(c[0], Name)]
         refuse_changes(changed, "branch")
         if error is not None:
-            check(test if block is then else op("logical_not")(test), error, _line(error))
+            error.write(level, test, block is then)
             with knowing(told.fails if block is then else told.holds, variables):
                 return (orelse if block is then else then)()
         if block is orelse and then in blocks and len(variables.cells) > known:
@@ -165,18 +165,20 @@ class _Written(NamedTuple):
     def of(
         cls, level: StagedLevel, block: Callable[[], Way], variables: Variables,
         before: dict[Any, Any], snapshot: Snapshot,
-    ) -> "_Written | Exception":  # fmt: skip
+    ) -> "_Written | _Raised":  # fmt: skip
         """Write a block; the entries that it changes are places of both.  Or what it raises."""
         left: list[Way] = []
-        raised: list[Exception] = []
+        raised: list[BaseException] = []
 
         def run(inner: StagedLevel, nodes: list[Any]) -> dict[Any, Any]:
             try:
                 way = block()
-            except Exception as e:
+            except BaseException as e:
                 if not _is_raised(e):
                     raise
                 raised.append(e)
+                if not _is_simple(e):
+                    raises(inner, True, e, _line(e))
                 return {}
             left.append(way)
             entries = snapshot.entries("branch")
@@ -191,20 +193,50 @@ class _Written(NamedTuple):
 
         written = record(level, "branch", (), run)
         if raised:
-            return raised[0]
+            return _Raised(raised[0], written)
         return cls(written, variables.values(), left[0], snapshot)
 
 
-def check(fails: Any, error: Exception, line: str) -> None:
+class _Raised(NamedTuple):
+    """A block of a branch that ends in an exception, whatever the values."""
+
+    error: BaseException
+    record: Record
+
+    def write(self, level: StagedLevel, test: Any, holds: bool) -> None:
+        """Write what raises it where the condition holds, or where it does not.
+
+        What the block does before that, and what it calculates for the exception, is done there.
+        """
+        bindings = self.record.out.bindings
+        if _is_simple(self.error) and not any(map(level.shared.stays, bindings)):
+            check(test if holds else op("logical_not")(test), self.error, _line(self.error))
+            return
+        none = record(level, "branch", (), lambda inner, nodes: {})
+        both = [self.record, none] if holds else [none, self.record]
+        around, each = together(level, both)
+        pairs = zip(both, each, strict=True)
+        level.add(*[r.define(around, mine, (), (), False) for r, mine in pairs])
+        args = [level.as_box(test), *around]
+        written(level, Cond(tuple([b.var for b in args]), tuple([r.name for r in both])), ())
+
+
+def check(fails: Any, error: BaseException, line: str) -> None:
     """Write what raises an exception of the user's as the program runs."""
-    said = len(error.args) < 2 and all([type(a) is str for a in error.args])
-    if type(error) in CHECKED and said and error.__cause__ is error.__context__ is None:
-        checked(fails, fails, type(error), str(error), line=line)
+    if _is_simple(error):
+        kind: Any = type(error)
+        checked(fails, fails, kind, *error.args or ("",), line=line)
     else:
         raises(level_of_trace(), fails, error, line)
 
 
-def _is_raised(error: Exception) -> bool:
+def _is_simple(error: BaseException) -> bool:
+    """Whether an exception is one of Python's with a text alone."""
+    said = len(error.args) < 2 and all([type(a) is str for a in error.args])
+    return type(error) in CHECKED and said and error.__cause__ is error.__context__ is None
+
+
+def _is_raised(error: BaseException) -> bool:
     """Whether a `raise` of the user's has raised an exception."""
     if isinstance(error, LinearaError):
         return False
@@ -216,7 +248,7 @@ def _is_raised(error: Exception) -> bool:
 _RAISE = dis.opmap["RAISE_VARARGS"]
 
 
-def _innermost(error: Exception) -> TracebackType:
+def _innermost(error: BaseException) -> TracebackType:
     """The innermost traceback of an exception."""
     trace = error.__traceback__
     assert trace is not None, "it was raised"
@@ -225,7 +257,7 @@ def _innermost(error: Exception) -> TracebackType:
     return trace
 
 
-def _line(error: Exception) -> str:
+def _line(error: BaseException) -> str:
     """The line that has raised an exception."""
     trace = _innermost(error)
     code = trace.tb_frame.f_code

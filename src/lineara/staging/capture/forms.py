@@ -78,9 +78,12 @@ def _as_form(
     One that has been tried often is tried again only if it `must` be a form, or `chooses` what it
     carries.  Before its first round it does not: None may be there, and a number ever after.
     """
-    level, refusals, now = tracing(), _refusals(body), reading()
-    again = must or (chooses and body.__code__ in (now.choosing if now else ()))
-    if level is None or now is None or (len(refusals) >= ATTEMPTS and not again):
+    level, now = tracing(), reading()
+    if level is None or now is None:
+        return False, None
+    refusals = _refusals(body)
+    again = must or (chooses and body.__code__ in now.choosing)
+    if len(refusals) >= ATTEMPTS and not again:
         return False, None
     while True:
         refused, mark, bindings = [*threads.refused], level.mark(), len(level.out.bindings)
