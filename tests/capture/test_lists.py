@@ -316,6 +316,68 @@ def test_a_pop_of_an_empty_list_is_an_error_where_the_program_runs():
     assert "ys.pop()" in e.value.__notes__[0]
 
 
+def test_a_list_may_be_stacked_while_python_goes_through_it():
+    def f(x):
+        ys, s = [x[0], x[1], x[2], x[3], x[4]], 0.0
+        k = 1 if x[0] > 0 else 2
+        for y in ys:
+            s = 0.5 * s + y * ys[k]
+        for y in reversed(ys):
+            s = 0.5 * s + y
+        squares = [y * y for y in ys]
+        for i, (y, z) in enumerate(zip(ys, squares, strict=True)):
+            s += (y - z) * squares[k] + i
+        return s
+
+    program = capture(f, X)
+    for x in (X, -X):
+        assert program(x) == f(x)
+
+
+def test_a_list_that_grows_while_it_is_gone_through_is_right_or_refused():
+    def plain(x):
+        ys, n = [x[0]], 0
+        for y in ys:
+            n += 1
+            if n < 9:
+                ys.append(y * 0.5 + x[1])
+        return ys[-1] * n
+
+    assert capture(plain, X)(X) == plain(X)
+
+    def stacked(x, pairs):
+        ys = []
+        for v in x:
+            ys.append(v)
+        s = 0.0
+        for y in enumerate(ys) if pairs else zip(ys, range(99), strict=False):
+            s += y[0]
+            if len(ys) < 12:
+                ys.append(1.0)
+        return s
+
+    for pairs in (False, True):
+        try:
+            program = capture(stacked, X, pairs)
+        except StagingError:
+            continue
+        assert program(X, pairs) == stacked(X, pairs)
+
+
+def test_a_derivative_within_reads_a_list():
+    def f(x):
+        ys = []
+        for v in x:
+            ys.append(v)
+
+        def loss(p):
+            return sum([p * y for y in ys]) ** 2 + np.sum(p * np.array(ys[1:]))
+
+        return lineara.grad(loss)(x[0]) + ys[1]
+
+    assert capture(f, X)(X) == pytest.approx(f(X), rel=1e-14)
+
+
 # --- refusals -------------------------------------------------------------------------------------
 
 
@@ -455,6 +517,17 @@ def a_list_that_grows_while_it_is_gone_through(x):
     return len(ys)
 
 
+def a_list_that_grows_while_it_is_paired(x):
+    ys, s = [], 0.0
+    for v in x:
+        ys.append(v)
+    for k, y in enumerate(ys):
+        s += k * y
+        if y < 1 and len(ys) < 12:
+            ys.append(1.5)
+    return s
+
+
 def texts(x):
     names = []
     for v in x:
@@ -501,6 +574,13 @@ def texts(x):
             "a list grows in a staged loop, whose number of rounds depends on values: how long it "
             "may become is not known while the program is written; write into an array that is "
             "long enough, and count",
+        ),
+        (
+            a_list_that_grows_while_it_is_paired,
+            StagingError,
+            "a list that is held as an array, since staged values say how it is read or grows, "
+            "became longer or shorter while a loop went through it; loop over a copy, or over the "
+            "numbers of the items",
         ),
         (
             texts,

@@ -32,7 +32,7 @@ from lineara.python.namespaces import Namespace
 from lineara.python.structured_code import structured
 from lineara.python.user_code import overlay, reading
 from lineara.staging.capture.hidden_state import Hidden, hidden, is_compiled, is_pythons, opaque
-from lineara.staging.capture.lists import Example, List, Stacked
+from lineara.staging.capture.lists import Example, List, Stacked, raw
 from lineara.staging.capture.variables import UNSET, Entry, contents, put
 from lineara.staging.staged_level import StagedLevel
 from lineara.tape.node import Traced
@@ -134,7 +134,7 @@ class Snapshot:
         if isinstance(x, Stacked):
             return []
         if isinstance(x, list | deque | set):
-            return [*x, *own]
+            return [*state, *own]
         if isinstance(x, np.ndarray):
             held = _dict_of(x)  # of a class that is derived from NumPy's
             own += [held] if held else []
@@ -456,8 +456,8 @@ def _state(x: Leaf) -> Any:
 
 def _reader(x: Leaf) -> Callable[[Any], Any] | None:
     """The function that copies the state of an object, whatever that holds; None likewise."""
-    if isinstance(x, Stacked):
-        return _extent
+    if isinstance(x, List):
+        return _extent if isinstance(x, Stacked) else raw
     if hidden(x) is not None:
         return hidden
     if isinstance(x, list | deque):

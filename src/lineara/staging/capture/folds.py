@@ -145,7 +145,7 @@ def _some(values: Leaf, name: str) -> Items | None:
 
 
 def _rest(items: Items) -> Items:
-    return Items(items.rounds - 1, lambda i: items.at(i + 1))
+    return Items(items.rounds - 1, lambda i: items.at(i + 1), items)
 
 
 @functools.wraps(builtins.sorted)

@@ -215,7 +215,6 @@ def for_(
     variables = Variables(names, body, orelse, rest, changed=changed)
     items = items_of(iterable)
     note(body, type(iterable) if items is None else items.rounds)
-    length = iterable.extent if isinstance(iterable, Stacked) else None
     if items is None:
         way = _rounds(iter(iterable), body, variables)
     elif is_staged(items.rounds):
@@ -226,11 +225,8 @@ def for_(
             _refuse(body)
     else:
         way = _numbered(items, 0, body, variables)
-    if length is not None and iterable.extent is not length:
-        raise StagingError(
-            "a list that is held as an array, since staged values say how it is read or grows, "
-            "grows while a loop goes through it; loop over the numbers of the items"
-        )
+    if items is not None:
+        items.refuse_growth()
     return _after(way, orelse, rest, variables)
 
 

@@ -12,6 +12,7 @@ and written again.
 
 import copy
 import operator
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn, SupportsIndex
@@ -31,7 +32,7 @@ from lineara.staging.control_flow import joined, tracing
 from lineara.staging.staged_arrays import Aliases, StagedArray
 from lineara.staging.staged_level import EXACT, Seen, StagedLevel, seen, written_in_list
 from lineara.tape.node import Traced
-from lineara.tape.strides import in_c_order, strides_of
+from lineara.tape.strides import in_c_order, packed, strides_of
 from lineara.trees import LEAF, Structure, flatten, unflatten
 from lineara.trees.kinds import Answering, Kind, ListKind
 
@@ -204,7 +205,7 @@ class List(ShownAs, Answering, HeldAsArray, list):
 
     def stack(self, examples: Sequence[Example], rooms: int) -> None:
         """Let arrays hold the items, with room for more, and for more kinds of items."""
-        items = [*list.__iter__(self)]
+        items = raw(self)
         self.examples = _few([*map(Example.of, items), *examples])
         form = Form.of(self.examples)
         columns = [form.parts(flatten(item)[0]) for item in items]
@@ -262,6 +263,12 @@ class List(ShownAs, Answering, HeldAsArray, list):
         else:
             list.__setitem__(self, at, value)
 
+    def __iter__(self) -> Iterator[Any]:
+        return _Through(self, range(0, sys.maxsize))
+
+    def __reversed__(self) -> Iterator[Any]:
+        return _Through(self, range(len(self) - 1, -1, -1))
+
     def copy(self) -> Any:
         """A new list with the same items."""
         return self[:]
@@ -286,6 +293,24 @@ class List(ShownAs, Answering, HeldAsArray, list):
 
     def __reduce_ex__(self, protocol: object) -> Any:
         return list, ([*self],)
+
+
+class _Through:
+    """An iterator of a list, which may come to be stacked, or to grow, while that goes on."""
+
+    def __init__(self, values: List, places: range) -> None:
+        self.values, self.places = values, iter(places)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        """The next item."""
+        x, k = self.values, next(self.places)
+        n = x.known_length("the items") if isinstance(x, Stacked) else list.__len__(x)
+        if k >= n:
+            raise StopIteration
+        return x[k]
 
 
 class _Instead:
@@ -509,7 +534,7 @@ class Stacked(List):
         for a, like in zip(self.arrays, self.form.numbers, strict=True):
             v = a[place]
             if like.type.shape:
-                v = self.home.copy(v)
+                v = self._copy(v)
                 v.w.source = Aliases([self.token])
             elif isinstance(v, Traced):
                 v = v.level.number(v.v, like.weak)
@@ -517,6 +542,11 @@ class Stacked(List):
                 v = _own(v, like)
             parts.append(v)
         return self.form.item(parts)
+
+    def _copy(self, part: Shaped) -> Any:
+        """A part of an array as an array of the definition that is being written."""
+        level, shape = tracing() or self.home, tuple(np.shape(part))
+        return level.buffer(part, packed(shape, strides_of(part), "C"))
 
     def _refuse_stale(self) -> None:
         for ref, version, _ in self.sources:
@@ -529,7 +559,7 @@ class Stacked(List):
             return self._item(self._place(at))
         n = self.known_length("a slice")
         self._refuse_stale()
-        parts = [self.home.copy(a[:n][at]) for a in self.arrays]
+        parts = [self._copy(a[:n][at]) for a in self.arrays]
         return Stacked.of_arrays(tracing_level(), self.form, parts, len(range(n)[at]))
 
     def __setitem__(self, at, value) -> None:
@@ -543,20 +573,11 @@ class Stacked(List):
     def __len__(self) -> int:
         return self.known_length("the length")
 
-    def __iter__(self) -> Iterator[Any]:
-        k = 0
-        while k < self.known_length("the items"):
-            yield self[k]
-            k += 1
-
-    def __reversed__(self) -> Iterator[Any]:
-        return iter([*self][::-1])
-
     def as_array(self) -> Any:
         """The items as one array, where they are numbers, arrays or tuples of as many of a type."""
         n = self.known_length("an array")
         self._refuse_stale()
-        parts = [self.home.copy(a[:n]) for a in self.arrays]
+        parts = [self._copy(a[:n]) for a in self.arrays]
         if self.form.structure == LEAF and parts:
             return parts[0]
         flat = self.form.structure == flatten((0,) * len(parts))[1]
@@ -567,7 +588,7 @@ class Stacked(List):
         return op("permute_dims")(op("stack")(*parts), axes=axes)
 
     def __repr__(self) -> str:
-        return f"<a list of {self.length}>"
+        return repr([*self])
 
 
 def _read(name: str) -> Callable[..., Any]:
@@ -591,6 +612,11 @@ for _name in ("insert", "remove", "reverse", "sort", "__delitem__", "__imul__"):
     setattr(Stacked, _name, _written(_name))
 for _class in (List, Stacked):
     _class.__name__ = _class.__qualname__ = "list"
+
+
+def raw(x: List) -> list[Any]:
+    """The items of a list that is not stacked."""
+    return list.__getitem__(x, slice(None))
 
 
 def _few(examples: Iterable[Example]) -> list[Example]:

@@ -24,9 +24,21 @@ from lineara.tape.node import Traced
 class Items:
     """Items that are found by their number; those of ranges and arrays, paired and counted."""
 
-    def __init__(self, rounds: Any, at: Any) -> None:
+    def __init__(self, rounds: Any, at: Any, *of: "Items", stacked: Stacked | None = None) -> None:
         self.rounds, self.at = rounds, at
         self._next = 0
+        own = [] if stacked is None else [(stacked, stacked.extent)]
+        self.stacked = [*own, *[pair for items in of for pair in items.stacked]]
+
+    def refuse_growth(self) -> None:
+        """Refuse to have gone through a list that has become longer or shorter meanwhile."""
+        for x, (base, more) in self.stacked:
+            if not isinstance(x, Stacked) or x.extent.base is not base or x.extent.more != more:
+                raise StagingError(
+                    "a list that is held as an array, since staged values say how it is read or "
+                    "grows, became longer or shorter while a loop went through it; loop over a "
+                    "copy, or over the numbers of the items"
+                )
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -35,6 +47,7 @@ class Items:
         """The next item, for those who go through them in Python."""
         n = operator.index(self.rounds)
         if self._next >= n:
+            self.refuse_growth()
             raise StopIteration
         self._next += 1
         return self.at(self._next - 1)
@@ -84,7 +97,7 @@ def items_of(x: Leaf) -> Items | None:
     if isinstance(x, Traced | np.ndarray) and x.shape:
         return Items(x.shape[0], lambda i: _row(x, i))
     if isinstance(x, Stacked):
-        return Items(x.length, lambda i: x[i])
+        return Items(x.length, lambda i: x[i], stacked=x)
     return None
 
 
@@ -113,7 +126,7 @@ def enumerate_(iterable: Any, start: int = 0) -> Any:
     items = items_of(iterable)
     if items is None:
         return builtins.enumerate(iterable, start)
-    return Items(items.rounds, lambda i: (i + start if start else i, items.at(i)))
+    return Items(items.rounds, lambda i: (i + start if start else i, items.at(i)), items)
 
 
 def is_place(at: Leaf) -> bool:
@@ -195,7 +208,7 @@ def zip_(*iterables: Any, strict: bool = False) -> Any:
     lengths = {f.rounds for f in whole}
     if strict and len(lengths) > 1:
         return builtins.zip(*iterables, strict=True)
-    return Items(min(lengths), lambda i: tuple([f.at(i) for f in whole]))
+    return Items(min(lengths), lambda i: tuple([f.at(i) for f in whole]), *whole)
 
 
 def reversed_(sequence: Any) -> Any:
@@ -204,4 +217,4 @@ def reversed_(sequence: Any) -> Any:
     if items is None or isinstance(sequence, Items):
         return builtins.reversed(sequence)  # type: ignore[call-overload, arg-type]
     last = items.rounds - 1
-    return Items(items.rounds, lambda i: items.at(last - i))
+    return Items(items.rounds, lambda i: items.at(last - i), items)
