@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from call_counts import calls
 
-from lineara import jit, trace
+from lineara import jit, stages, trace
 from lineara.engines import Ask, run
 from lineara.passes.derivatives import vjp
 
@@ -63,6 +63,14 @@ def test_a_gradient_costs_twice_the_value_at_every_size(f):
         assert back <= 2 * value
     for few, many in zip(small[:2], large[:2], strict=True):
         assert many == pytest.approx(4 * few, rel=0.07)  # beside what is done once
+
+
+def test_the_gradient_of_a_loop_is_linear_to_a_million_rounds():
+    few, many = (stages(fill, np.zeros(n)).certificate for n in (10**3, 10**6))
+    assert many.reverse <= 1.6 * many.value
+    for before, after in ((few.value, many.value), (few.reverse, many.reverse)):
+        assert np.log10(after / before) / 3 == pytest.approx(1.0, abs=0.001)
+    assert many.tape_bytes == (10**6 - 1) * 8 * 4  # two positions, and what is read there
 
 
 BLOCK = """
