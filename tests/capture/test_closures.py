@@ -231,3 +231,19 @@ def test_a_rule_that_is_stated_in_a_captured_function_is_tested_as_it_runs():
 
     assert lineara.jit(f)(3.5) == f(3.5) == 28.0
     assert lineara.grad(lineara.jit(f))(3.5) == 8.0
+
+
+def test_a_key_is_asked_once_for_each_item():
+    def f(x):
+        asked = 0
+
+        def key(v):
+            nonlocal asked
+            asked += 1
+            return -v
+
+        first = sorted([3, 1, 2], key=key)[0]
+        last = sorted("bca", key=ord, reverse=True)[0]
+        return first * x + asked + max([1, 2, 2], key=key) * (last == "c")
+
+    assert capture(f, 2.0)(3.0) == f(3.0) == 13.0

@@ -154,7 +154,8 @@ def sorted_(values: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     items = [*values]
     ranks = items if key is None else [key(v) for v in items]
     if not any(map(is_staged, (*items, *ranks))):
-        return new(builtins.sorted(items, key=key, reverse=reverse))
+        places = builtins.sorted(range(len(items)), key=ranks.__getitem__, reverse=reverse)
+        return new([items[i] for i in places])
     if not all([isinstance(v, Scalar | int | float) for v in (*items, *ranks)]):
         raise StagingError(
             "sorted() of staged values: numbers are sorted, by numbers, and the order of what is "
