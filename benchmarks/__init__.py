@@ -1,6 +1,6 @@
 """Lineara beside its peers: the same programs, side by side, in one process.
 
-    python -m benchmarks                   everything, about six minutes; writes RESULTS.md
+    python -m benchmarks                   everything, half an hour; writes RESULTS.md
     python -m benchmarks --only a,c        two tables
     python -m benchmarks --only a --merge  one table, in the place that it has in RESULTS.md
     python -m benchmarks --quick           fewer rounds, smaller sizes only
