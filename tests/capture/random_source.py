@@ -352,6 +352,17 @@ PATTERNS = {
         {t} += functools.reduce(lambda {u}, {v}: 0.5 * {u} + {v}, {a}) - sorted({a})[{k}]
         {t} += sum((y{v} := {u}) * y{v} for {u} in {a} if {u} > 0) * 0.1
     """,
+    "window": """
+        {w} = np.zeros(m + 1)
+        {t} = 0.0
+        for {i} in range(1, m - 1):
+            {t} += {a}[{i} - 1:{i} + 2] @ {a}[:3] * 0.1
+            {w}[{i}:{i} + 2] += np.sin({a}[{i} - 1:{i} + 1])
+            {k} = int(abs(np.sin({a}[{i}])) * 2.5)
+            {z} = {w}[{k}:{k} + 2]
+            {z}[0] *= 0.5
+        {t} = {t} + {w}[{k}:{k} + 2].sum() * {s}
+    """,
     "primes": """
         {t} = 0.0
         {k} = 2

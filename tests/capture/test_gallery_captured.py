@@ -16,7 +16,7 @@ for _page in ("audio", "biology", "control", "finance", "geometry", "graphs", "i
               "statistics", "text"):  # fmt: skip
     importlib.import_module(f"gallery.{_page}")
 
-REFUSED = {"shortest_path", "maximum_spanning_tree", "bilinear_sample"}
+REFUSED = {"shortest_path", "maximum_spanning_tree"}
 
 
 def name(snippet):

@@ -64,7 +64,7 @@ FUTURE = __future__.annotations.compiler_flag
 _FRAMES = {"locals", "eval", "exec", "vars", "dir", "__import__", "_getframe", "currentframe"}
 _GENERATORS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 _EXITS = (ast.Return, ast.Break, ast.Continue)
-_KNOWN = (ast.Constant, ast.UnaryOp, ast.unaryop, ast.Tuple, ast.expr_context)
+_KNOWN = (ast.Constant, ast.UnaryOp, ast.unaryop, ast.Tuple, ast.Slice, ast.expr_context)
 _CHOICES = {ast.If, ast.IfExp, ast.BoolOp, ast.While, ast.For, ast.Match}
 
 
@@ -585,11 +585,14 @@ class _Expressions(ast.NodeTransformer):
         """An item, where its place is not written out."""
         self.generic_visit(node)
         parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-        slices = [p for p in parts if isinstance(p, ast.Slice | ast.Starred)]
         known = all([isinstance(n, _KNOWN) for n in ast.walk(node.slice)])
-        if not isinstance(node.ctx, ast.Load) or slices or known:
+        starred = any([isinstance(p, ast.Starred) for p in parts])
+        if not isinstance(node.ctx, ast.Load) or known or starred:
             return node
-        return _at(_form("item", node.value, node.slice), node)
+        places = [_as_object(p) for p in parts]
+        whole = isinstance(node.slice, ast.Tuple)
+        at = ast.Tuple(places, ast.Load()) if whole else places[0]
+        return _at(_form("item", node.value, at), node)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
         """A text with values in it."""
@@ -668,6 +671,13 @@ def _identity(node: Any) -> Any:
 
 
 _ASKS = {ast.Is: "is_", ast.IsNot: "is_not", ast.In: "in_", ast.NotIn: "not_in"}
+
+
+def _as_object(part: ast.expr) -> ast.expr:
+    """A part of an index as an expression."""
+    if not isinstance(part, ast.Slice):
+        return part
+    return _form("slice_", part.lower, part.upper, part.step)
 
 
 def _asked(node: ast.Call) -> ast.Call:

@@ -26,6 +26,7 @@ from lineara.ops.index import (
 )
 from lineara.ops.shape import as_array, told
 from lineara.python.numpy_layout import lay_of
+from lineara.staging.windows import is_window, positions
 from lineara.tape.node import Array, Scalar, Traced, outlived
 from lineara.tape.strides import (
     Doubtful,
@@ -190,7 +191,8 @@ class Region(WrittenView):
     def _part(self, step: Step, position: Any) -> "Region":
         last = self.steps[-1] if self.steps else None
         steps = (*self.steps, step)
-        if last is not None and last.name == step.name == "index" and _all_integers(last.param):
+        both = last is not None and last.name == step.name == "index" and _is_view(step.param)
+        if last is not None and both and _all_integers(last.param):
             merged = (*_tuple(last.param), *_tuple(step.param))
             steps = (*self.steps[:-1], Step("index", merged))
         part = Region(self.buffer, steps, position)
@@ -230,10 +232,31 @@ class Region(WrittenView):
     def sub(self, at: Index) -> "Region":
         """The region of an index of integers, some of them staged, and slices."""
         level = self.buffer.here()
+        if any(map(is_window, _tuple(at))):
+            return self._windowed(level, _tuple(at))
         first = tuple([0 if isinstance(p, Traced) else p for p in _tuple(at)])
         read(np.broadcast_to(np.zeros((), self.buffer.dtype), self.shape), first)
         position = locate(first, self.offset, self.strides, self.shape)
         return self._part(Step("index", level.parameter(_tuple(at))), position)
+
+    def _windowed(self, level: Any, at: tuple[Any, ...]) -> "Region":
+        """The region of an index some of whose slices have staged ends."""
+        if any([p is None or p is Ellipsis for p in at]):
+            raise StagingError(
+                "an index with a slice whose ends are staged and with ... or None; write it as two"
+            )
+        basic = tuple([slice(None) if is_window(p) else p for p in at])
+        part = self if basic == (slice(None),) * len(at) else self.sub(basic)
+        slices = [p for p in at if isinstance(p, slice)]
+        for axis, p in enumerate(slices):
+            if is_window(p):
+                before = (slice(None),) * axis
+                places = positions(level, p, part.shape[axis])
+                here = locate(
+                    (*before, slice(places.shape[0])), part.offset, part.strides, part.shape
+                )
+                part = part._part(Step("index", (*before, level.parameter(places))), here)
+        return part
 
     def permuted(self, axes: tuple[int, ...]) -> "Region":
         """The axes in another order."""
@@ -535,6 +558,11 @@ class StagedArray(Written):
         return True
 
     def __setitem__(self, at: Index, value: Any) -> None:
+        if any(map(is_window, _tuple(at))):
+            made = value.w.made if isinstance(value, StagedArray) else None
+            if made is None or made[0] is not self or not _one_place(made[1], at):
+                self[at][...] = value
+            return
         if self._has_written(at, value):
             return
         value = as_array(value) if isinstance(value, list | tuple) else told(value)
@@ -565,6 +593,17 @@ class StagedArray(Written):
 
 def _tuple(at: Index) -> tuple[Any, ...]:
     return at if isinstance(at, tuple) and not isinstance(at, Step) else (at,)
+
+
+def _one_place(a: Index, b: Index) -> bool:
+    """Whether two indices have the same ends, as those of x[i:j] += v have."""
+    pairs = zip(_tuple(a), _tuple(b), strict=False)
+    ends = [("start", "stop", "step")] * len(_tuple(a))
+    return len(_tuple(a)) == len(_tuple(b)) and all([
+        p is q or (isinstance(p, slice) and isinstance(q, slice)
+                   and all([getattr(p, e) is getattr(q, e) for e in names]))
+        for (p, q), names in zip(pairs, ends, strict=True)
+    ])  # fmt: skip
 
 
 def _is_integer(p: object) -> bool:

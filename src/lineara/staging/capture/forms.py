@@ -395,6 +395,9 @@ def not_in(x: Leaf, among: Any) -> Any:
     return not_(in_(x, among))
 
 
+slice_ = builtins.slice
+
+
 def item(x: Any, at: Any) -> Any:
     """`x[at]`; of constants too, at a staged place."""
     held, place = x, at

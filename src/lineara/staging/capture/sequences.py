@@ -18,6 +18,7 @@ from lineara.ops.value_checks import checked
 from lineara.staging.capture.choices import OneOf
 from lineara.staging.capture.lists import List, Stacked, is_staged
 from lineara.staging.control_flow import tracing
+from lineara.staging.windows import is_window
 from lineara.tape.node import Traced
 
 
@@ -132,6 +133,8 @@ def enumerate_(iterable: Any, start: int = 0) -> Any:
 def is_place(at: Leaf) -> bool:
     """Whether an index has staged whole numbers in it."""
     parts: Any = at if isinstance(at, tuple) else (at,)
+    if any(map(is_window, parts)):
+        return True
     return any([is_staged(p) and type(p) is not OneOf and p.dtype.kind in "iu" for p in parts])
 
 
@@ -142,7 +145,7 @@ def constant_at(x: Any, at: Any) -> Any:
         return op("index")(x, at=_tuple(at)) if level is None else level.buffer(x)[at]
     items = [x[i] for i in range(len(x))]
     n, kinds = len(items), {*map(type, items)}
-    if level is None or isinstance(at, tuple) or at.shape or not n:
+    if level is None or isinstance(at, tuple | slice) or at.shape or not n:
         return x[at]
     at = at if at.dtype == np.int64 else op("astype")(at, dtype=np.dtype(np.int64))
     outside = op("logical_or")(op("less")(at, -n), op("greater_equal")(at, n))
