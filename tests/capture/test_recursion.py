@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import lineara
-from lineara.errors import MutationError, StagingError
+from lineara.errors import MutationError, StagingError, StructureError
 from lineara.staging.capture import trace as capture
 
 X = np.array([0.5, -1.5, 2.0, 0.25, 3.0])
@@ -336,3 +336,21 @@ def test_a_container_that_a_recursion_gives_may_be_one_that_it_was_given():
         return a.a * b.a + b.b
 
     assert capture(both_are_changed, 30.0)(9.0) == both_are_changed(9.0)
+
+
+def test_what_a_recursion_gives_keeps_its_containers():
+    def one_or_none(s):
+        if s < 1:
+            return None
+        return 1.0 if one_or_none(s / 2) is None else 2.0
+
+    def pair_or_number(s):
+        return (s, s) if s < 1 else pair_or_number(s / 2)[0]
+
+    for f in (one_or_none, pair_or_number):
+        with pytest.raises(StructureError) as e:
+            capture(f, 30.0)
+        assert e.value.message == (
+            f"what {f.__name__} gives differs where it calls itself and where it does not: give "
+            "the same containers there, with numbers, or None, in the same places"
+        )

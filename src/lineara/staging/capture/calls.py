@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import MutationError, StagingError
+from lineara.errors import MutationError, StagingError, StructureError
 from lineara.facts.hints import Leaf
 from lineara.linear_a.calls import Call
 from lineara.python.user_code import Reading, reading
@@ -238,6 +238,11 @@ class _Definition:
             known_of = [t or k for t, k in zip(self.likes, self.assumed.seen, strict=True)]
             where = "where it calls itself and where it does not"
             what = f"what {self.f.co_name} gives"
+            if column.structure != self.assumed.structure:
+                raise StructureError(
+                    f"{what} differs {where}: give the same containers there, with numbers, or "
+                    "None, in the same places"
+                )
             likes = join(what, [self.assumed._replace(seen=known_of), column], where).likes
             self.likes = [t or k for t, k in zip(likes, self.likes, strict=True)]
             same = not new and _alike(self.likes, before[0])
