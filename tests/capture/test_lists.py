@@ -162,10 +162,40 @@ def in_a_function_that_is_called(x):
     return s + sum(ys)
 
 
+def a_stack_that_only_falls(x):
+    stack = []
+    for v in x:
+        while stack and stack[-1] < v:
+            stack.pop()
+        stack.append(v)
+    return sum(stack) + len(stack)
+
+
+def a_queue_that_stays_short(x):
+    queue, n, s = [x[0]], 0, 0.0
+    while queue and n < 6:
+        v = queue.pop()
+        n += 1
+        s += v * n
+        if v > 0.1:
+            queue.append(v * 0.5)
+    return s + len(queue)
+
+
+def under_two_names(x):
+    a = [1.0, 2.0]
+    b = a
+    for v in x:
+        k = 0 if v > 0 else 1
+        a[k] += v
+    return b[0] * b[1] + len(b)
+
+
 FUNCTIONS = [
     appended, appended_under_a_condition, a_recurrence, a_table, a_stack, a_trajectory,
     nested_loops_append, tuples, some_of_each_round, left_early, parts_of_it, sorted_and_new,
     another_list_each_round, in_an_object, in_a_function_that_is_called,
+    a_stack_that_only_falls, a_queue_that_stays_short, under_two_names,
 ]  # fmt: skip
 
 
