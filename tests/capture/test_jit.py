@@ -396,3 +396,46 @@ def test_variables_and_classes_that_outlive_the_call_are_refused(monkeypatch):
             "when it runs; bind a new value to a variable instead, or write into an array"
         )
     assert (RATE, calls, Base.factor) == (1.0, 0, 2.0)
+
+
+def fills_until_it_fails(out, x):
+    out[0] = x[0] * 2
+    for i in range(len(x)):
+        out[i] = x[i]
+        if x[i] < 0:
+            raise ValueError("below zero")
+    return x.sum()
+
+
+def test_what_was_written_before_an_exception_is_in_the_arguments():
+    f = jit(fills_until_it_fails)
+    for x in (np.arange(5.0), np.array([1.0, 2.0, -3.0, 4.0, 5.0])):
+        ours, pythons, outcomes = np.zeros(5), np.zeros(5), []
+        for g, out in ((f, ours), (fills_until_it_fails, pythons)):
+            try:
+                outcomes.append(g(out, x))
+            except ValueError as e:
+                outcomes.append(e.args)
+        assert outcomes[0] == outcomes[1]
+        np.testing.assert_array_equal(ours, pythons)
+    assert f.captures == 1
+
+
+def test_writes_before_an_exception_of_a_function_that_prints_are_refused(capsys):
+    def f(out, x):
+        out[0] = x
+        print("x is", x)
+        if x < 0:
+            raise ValueError("below zero")
+        return x
+
+    out = np.zeros(1)
+    assert jit(f)(out, 2.0) == 2.0
+    with pytest.raises(StagingError) as e:
+        jit(f)(out, -2.0)
+    assert e.value.message == (
+        "jit: f has raised ValueError after it may have written into its arguments, and prints or "
+        "warns: whether these hold what Python leaves in them is not known; return a new array, or "
+        "check before anything is written"
+    )
+    assert capsys.readouterr().out == "x is 2.0\nx is -2.0\n"

@@ -23,6 +23,8 @@ from lineara.errors import (
 from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.facts.types import show_type, type_of
+from lineara.linear_a import syntax as ir
+from lineara.ops.effects import Report
 from lineara.python.user_code import Reading, reading, seen
 from lineara.staging.capture import STRUCTURED
 from lineara.staging.capture.containers import (
@@ -118,7 +120,22 @@ class Jitted(Remembers):
         for i in staged.writes:
             if any([shares(call.leaves[i], x) for x, _ in reached.kept.values() if _is_array(x)]):
                 raise written_in_one_place(call.leaves[i])
-        return staged.value(call.leaves)
+        if not staged.writes:
+            return staged.value(call.leaves)
+        try:
+            return staged.value(call.leaves)
+        except LinearaError:
+            raise
+        except Exception as e:
+            error = e
+        if _reports(staged):
+            raise StagingError(
+                f"jit: {staged.name} has raised {type(error).__name__} after it may have written "
+                "into its arguments, and prints or warns: whether these hold what Python leaves in "
+                "them is not known; return a new array, or check before anything is written"
+            ) from error
+        self._as_it_is(*args, **kwargs)  # which writes as far as it comes, and raises the same
+        raise error
 
     def program(self, *args: Any, **kwargs: Any) -> Staged:
         """The program for arguments of this form."""
@@ -301,6 +318,13 @@ def _is_numeric(v: Leaf) -> bool:
 def _is_whole(v: Leaf) -> bool:
     """Whether a leaf may be an input as a whole number: one that fits into an int64."""
     return type(v) is int and v.bit_length() < 64
+
+
+def _reports(staged: Staged) -> bool:
+    """Whether a program does something beside giving values and raising Python's exceptions."""
+    bodies = [d.body for d in staged.program.defs.values()]
+    every = [e for body in bodies for e in ir.leaves(body)]
+    return any([isinstance(e, ir.Prim) and isinstance(e.primitive, Report) for e in every])
 
 
 def _as_operation(staged: Staged, args: tuple, kwargs: dict[str, Any]) -> Any:
