@@ -47,6 +47,22 @@ def check(f: Function, *at: float, h: float = 1e-4, tol: float = 1e-6) -> None:
     assert f(*at) == plain, "a plain call is as it was before the differentiation"
 
 
+def check_jitted(f: Function, *at: float) -> None:
+    """One program gives the values of plain calls at two places, and the gradient of the eager one.
+
+    The library has been called before, so what it caches is there.
+    """
+    f(*at)
+    jitted = lineara.jit(f)
+    for scale in (1.0, 1.001):
+        values = [a * scale for a in at]
+        assert float(jitted(*values)) == pytest.approx(float(f(*values)), rel=1e-11, abs=1e-300)
+    names = tuple(range(len(at)))
+    gradient = np.array(lineara.grad(jitted, names)(*at), float)
+    expected = np.array(lineara.grad(f, names)(*at), float)
+    assert np.allclose(gradient, expected, rtol=1e-9, atol=1e-9 * np.max(np.abs(expected)))
+
+
 def refused(f: Function, *at: float, match: str) -> None:
     """The derivative is refused in these words, and the plain call is as it was."""
     plain = f(*at)
@@ -63,6 +79,7 @@ class Cases:
             pytest.importorskip(module)
         self.works: dict[str, tuple[Function, tuple, dict]] = {}
         self.refused: dict[str, tuple[Function, tuple, str, str]] = {}
+        self.uncaptured: dict[str, str] = {}
 
     def at(self, *at: float, **options: float) -> Callable[[Function], Function]:
         """The decorated function has a derivative at these numbers."""
@@ -82,8 +99,12 @@ class Cases:
 
         return register
 
-    def tests(self) -> tuple[Any, Any]:
-        """The tests of both kinds, to be named `test_...` in the module."""
+    def not_captured(self, *names: str, why: str) -> None:
+        """These have a derivative, but jit refuses them; `why` is what the page says."""
+        self.uncaptured |= dict.fromkeys(names, why)
+
+    def tests(self) -> tuple[Any, Any, Any]:
+        """The tests of each kind, to be named `test_...` in the module."""
 
         @pytest.mark.parametrize("name", self.works)
         def works(name: str) -> None:
@@ -95,4 +116,15 @@ class Cases:
             f, at, match, _ = self.refused[name]
             refused(f, *at, match=match)
 
-        return works, refuses
+        @pytest.mark.parametrize("name", self.works)
+        def jitted(name: str) -> None:
+            f, at, _ = self.works[name]
+            if name not in self.uncaptured:
+                check_jitted(f, *at)
+                return
+            plain = f(*at)
+            with pytest.raises(Exception, match=r"\w"):
+                lineara.jit(f)(*at)
+            assert f(*at) == plain
+
+        return works, refuses, jitted

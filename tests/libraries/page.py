@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs" / "libraries.md"
-HEAD = "| library | works | refused |\n|---|---|---|\n"
+HEAD = "| library | works | refused | under jit |\n|---|---|---|---|\n"
 
 
 def table() -> str:
@@ -15,16 +15,20 @@ def table() -> str:
         if path.stem == "test_page":
             continue
         cases = importlib.import_module(path.stem).cases
-        why = {
-            w: [n for n, c in cases.refused.items() if c[3] == w]
-            for w in dict.fromkeys(c[3] for c in cases.refused.values())
-        }
-        refused = "; ".join(f"{', '.join(names)}: {w}" for w, names in why.items())
+        refused = reasons({name: why for name, (*_, why) in cases.refused.items()})
+        captured = len(cases.works) - len(cases.uncaptured)
+        but = f", not {reasons(cases.uncaptured)}" if cases.uncaptured else ""
         rows.append(
             f"| {path.stem.removeprefix('test_')} | {len(cases.works)}: {', '.join(cases.works)} "
-            f"| {refused or '–'} |\n"
+            f"| {refused or '–'} | {captured}{but} |\n"
         )
     return HEAD + "".join(rows)
+
+
+def reasons(of: dict[str, str]) -> str:
+    """Names with a reason each, by their reasons."""
+    why = {w: [n for n, v in of.items() if v == w] for w in dict.fromkeys(of.values())}
+    return "; ".join(f"{', '.join(names)}: {w}" for w, names in why.items())
 
 
 def written() -> str:

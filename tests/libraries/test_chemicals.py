@@ -75,4 +75,11 @@ def molar_mass_grouping(x):
     return x * chemicals.MW("64-17-5") / critical.Tc("64-17-5")
 
 
-test_works, test_refused = cases.tests()
+cases.not_captured("dippr_101", why="it catches what arithmetic may raise as the program runs")
+cases.not_captured(
+    "flash",
+    why="it uses a value that a staged condition chooses from None and a number",
+)
+cases.not_captured("steam_density", why="it reads a variable that one of several conditions binds")
+
+test_works, test_refused, test_jitted = cases.tests()

@@ -83,4 +83,15 @@ def placed(a, b):
     return np.ravel(control.acker(A, B, [-1.0, -2.0]))[1]
 
 
-test_works, test_refused = cases.tests()
+cases.not_captured(
+    "response_at",
+    "closed_loop",
+    "gain",
+    "series",
+    "poles",
+    why="it writes into arrays of arrays in a branch",
+)
+cases.not_captured("state_space", why="it catches what arithmetic may raise as the program runs")
+cases.not_captured("regulator", why="whether eigenvalues are real depends on values")
+
+test_works, test_refused, test_jitted = cases.tests()

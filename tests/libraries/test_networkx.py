@@ -71,4 +71,17 @@ def modularity(a, b, c):
     return nx.community.modularity(triangle(a, b, c), [{"u"}, {"v", "w"}])
 
 
-test_works, test_refused = cases.tests()
+cases.not_captured("eigenvector", why="its branches lie in each other without end")
+cases.not_captured(
+    "shortest",
+    "spanning_tree",
+    "flow",
+    why="it compares staged values in compiled code",
+)
+cases.not_captured("bellman_ford", why="it changes lists in a branch")
+cases.not_captured(
+    "rank",
+    why="it reads where a mask of staged values holds, so a shape depends on values",
+)
+
+test_works, test_refused, test_jitted = cases.tests()

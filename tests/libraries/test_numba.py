@@ -32,4 +32,4 @@ def plain_beside(x):
     return x * power_sum(0.3, 4)
 
 
-test_works, test_refused = cases.tests()
+test_works, test_refused, test_jitted = cases.tests()

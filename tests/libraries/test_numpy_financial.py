@@ -53,4 +53,7 @@ def rate(payment, value):
     return npf.rate(12, -payment, value, 0.0)
 
 
-test_works, test_refused = cases.tests()
+cases.not_captured("internal_rate", why="how many roots there are depends on values")
+cases.not_captured("periods", why="np.errstate decides whether it raises")
+
+test_works, test_refused, test_jitted = cases.tests()

@@ -75,4 +75,19 @@ def log_loss(a, b):
     return metrics.log_loss(np.array([1, 0, 1]), np.array([a, b, a * b]))
 
 
-test_works, test_refused = cases.tests()
+cases.not_captured(
+    "squared_error",
+    "determination",
+    "absolute_error",
+    "prediction",
+    "probability",
+    "log_loss",
+    why="it writes the text of an error that a staged condition chooses",
+)
+cases.not_captured("distances", why="it asks whether two arrays are one object")
+cases.not_captured(
+    "radial_kernel",
+    why="`in` asks a method whether a staged number lies in an interval",
+)
+
+test_works, test_refused, test_jitted = cases.tests()

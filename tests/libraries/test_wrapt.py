@@ -65,4 +65,4 @@ def wrapper(x):
     return wrapt.FunctionWrapper(math.sin, lambda f, i, a, k: f(*a, **k) * math.cosh(a[0]))(x)
 
 
-test_works, test_refused = cases.tests()
+test_works, test_refused, test_jitted = cases.tests()

@@ -37,7 +37,7 @@ from lineara.staging.capture.variables import UNSET, Entry, contents, put
 from lineara.staging.staged_level import StagedLevel
 from lineara.tape.node import Traced
 
-LIMIT = 20_000  # entries that are looked at
+LIMIT = 40_000  # entries that are looked at
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), range, slice, ModuleType, Traced)
 _BUILT_IN = (dict, list, List, Stacked, set, deque, bytearray, np.ndarray, type)
 _PLAIN += (np.generic, np.ufunc, type(np.sum), np.dtype)  # NumPy keeps notes of its own in these

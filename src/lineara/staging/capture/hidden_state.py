@@ -124,7 +124,8 @@ class _Compiled(weakref.WeakKeyDictionary[type, bool]):
         """Whether an object of that class, which is not Python's or NumPy's, does."""
         known = self.get(c)
         if known is None:
-            known = self[c] = any(map(_has_fields, c.__mro__))
+            compiles = c.__module__.partition(".")[0] in ("llvmlite", "numba")  # and holds no data
+            known = self[c] = not compiles and any(map(_has_fields, c.__mro__))
         return known
 
 
