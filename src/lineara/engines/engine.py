@@ -101,6 +101,7 @@ class Engine:
 
     name: str
     can: frozenset[str] = frozenset()  # some of CAPABILITIES
+    compiles = False  # whether a first run takes long, for the sake of the next ones
 
     def takes(self, program: Program, name: str) -> str | None:
         """Why the engine cannot evaluate this definition, as "f has a while loop"; else None."""

@@ -10,13 +10,14 @@ from typing import Any
 
 from lineara.engines.engine import Ask, Engine, Outcome
 from lineara.engines.interpreter import Interpreter
+from lineara.engines.native import Native
 from lineara.engines.values import dims_given, fit_argument, may_end
 from lineara.errors import ProgramError
 from lineara.facts.types import show
 from lineara.linear_a.check import counted
 from lineara.linear_a.program import Program
 
-ENGINES: tuple[Engine, ...] = (Interpreter(),)  # the first that can what is asked is taken
+ENGINES: tuple[Engine, ...] = (Native(), Interpreter())  # the first that can what is asked
 
 
 def run(
@@ -31,7 +32,8 @@ def run(
 
     Arguments of other types than the formals are a ProgramError, unless `checked` is False, which
     lets complex numbers into a real program.  So is a definition that calls itself whatever its
-    arguments are.  `engine` is one of `ENGINES`, by its name, or any other engine.
+    arguments are.  `engine` is one of `ENGINES`, by its name, or any other engine; without it those
+    that compile are left out.
 
     >>> from lineara.linear_a.parse import parse
     >>> run(parse("def f(x: f64;) -> (f64;) = sin(x) * x"), "f", 0.0).results
@@ -68,7 +70,8 @@ def chosen(engine: Engine | str | None, program: Program, name: str, ask: Ask) -
             raise ProgramError(f"there is no engine {engine}; there is {', '.join(by_name)}")
         engine = by_name[engine]
     if engine is None:
-        return next(e for e in ENGINES if e.refuses(program, name, ask) is None)
+        ready = [e for e in ENGINES if not e.compiles]
+        return next(e for e in ready if e.refuses(program, name, ask) is None)
     why = engine.refuses(program, name, ask)
     if why is not None:
         able = chosen(None, program, name, ask)

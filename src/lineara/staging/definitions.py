@@ -60,9 +60,15 @@ class Definition(NamedTuple):
         """The definition that a pass has made of this one, in the program that it gave."""
         return Definition(program, self.name + suffix, self.rules)
 
-    def run(self, operands: Sequence[Any], ask: Ask = _VALUES, checked: bool = True) -> Outcome:
+    def run(
+        self,
+        operands: Sequence[Any],
+        ask: Ask = _VALUES,
+        checked: bool = True,
+        engine: str | None = None,
+    ) -> Outcome:
         """The results on plain values, and what else is asked for."""
-        return run(self.program, self.name, *operands, ask=ask, checked=checked)
+        return run(self.program, self.name, *operands, ask=ask, checked=checked, engine=engine)
 
     def test(self, operands: Sequence[Any]) -> None:
         """Test rules of the user's that were not tested yet, with the values that reach them."""

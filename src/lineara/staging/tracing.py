@@ -140,6 +140,7 @@ class Staged:
     results           how results become what the function returned
     beside            the values of the last formals: large constants
     f                 the function
+    engine            the engine that runs it, if one is named
     writes            which leaves of the arguments it writes; what they are to hold is returned
                       beside its result
     """
@@ -153,6 +154,7 @@ class Staged:
         f: Callable[..., Any],
         writes: Sequence[int] = (),
     ) -> None:
+        self.engine: str | None = None
         self.definition = definition
         self.f = f
         self.signature = signature
@@ -199,7 +201,8 @@ class Staged:
     def _run(self, pairs: Sequence[tuple[Any, ArrayType]]) -> Outcome:
         operands = [*numbers(pairs), *self.beside]
         self.definition.test(operands)
-        return self.definition.run(operands, checked=False)  # they are of the types
+        # they are of the types
+        return self.definition.run(operands, checked=False, engine=self.engine)
 
     def operands(self, args: tuple, kwargs: dict[str, Any] | None = None) -> list[Any]:
         """The operands of the definition, for arguments of the function."""

@@ -84,9 +84,15 @@ class Jitted(Remembers):
     history     why the function was captured each time
     """
 
-    def __init__(self, f: Callable[..., Any], exact: bool = False, fallback: bool = False) -> None:
+    def __init__(
+        self,
+        f: Callable[..., Any],
+        exact: bool = False,
+        fallback: bool = False,
+        engine: str | None = None,
+    ) -> None:
         functools.update_wrapper(self, f)
-        self.f, self.exact, self.fallback = f, exact, fallback
+        self.f, self.exact, self.fallback, self.engine = f, exact, fallback, engine
         self.name = getattr(f, "__name__", type(f).__name__)
         self.programs: dict[Any, Captured] = {}
         self.constants: dict[Structure, dict[int, str]] = {}
@@ -237,6 +243,7 @@ class Jitted(Remembers):
             if changed:
                 line = line_of_change(functools.partial(run, constants), (reached, drawn))
                 refuse_changes(changed, "function", "is captured once", line)
+            staged.engine = self.engine
             return Captured(staged, reached)
 
     def _why(self, call: Call, key: Any) -> str:
@@ -343,7 +350,13 @@ def _as_operation(staged: Staged, args: tuple, kwargs: dict[str, Any]) -> Any:
     return unflatten(staged.results.structure, parts)
 
 
-def jit(f: Callable[..., Any] | None = None, *, exact: bool = False, fallback: bool = False) -> Any:
+def jit(
+    f: Callable[..., Any] | None = None,
+    *,
+    exact: bool = False,
+    fallback: bool = False,
+    engine: str | None = None,
+) -> Any:
     """f, captured as a program when it is first called with arguments of some form.
 
     Branches and loops that depend on the arguments are those of the program.  Numbers and arrays
@@ -354,6 +367,8 @@ def jit(f: Callable[..., Any] | None = None, *, exact: bool = False, fallback: b
     exact      values are f's to the last bit.  No engine promises that of programs today, so f
                itself is run
     fallback   an f that cannot be captured is run as it is, and a UserWarning says why, once
+    engine     the one that runs the program, by its name; "native" compiles it to machine code, and
+               a program that it does not take is a ProgramError
 
     >>> @jit
     ... def root(a):
@@ -367,10 +382,10 @@ def jit(f: Callable[..., Any] | None = None, *, exact: bool = False, fallback: b
     (3.0, 1)
     """
     if f is None:
-        return functools.partial(jit, exact=exact, fallback=fallback)
+        return functools.partial(jit, exact=exact, fallback=fallback, engine=engine)
     if not callable(f):
         raise TypeMismatchError(f"jit: takes a function, but was given {show_type(f)}")
-    return Jitted(f, exact, fallback)
+    return Jitted(f, exact, fallback, engine)
 
 
 __all__ = ["Jitted", "jit"]

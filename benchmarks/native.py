@@ -1,0 +1,235 @@
+"""`python -m benchmarks.native`: derived machine code beside adjoints by hand; writes NATIVE.md.
+
+    python -m benchmarks.native [--numba PYTHON] [--quick]
+
+Microseconds of CPU time of one thread, the least of many runs; who is in this process takes turns.
+numba runs in this Python or in the one that is named, g++ where it is installed.
+"""
+
+import argparse
+import ctypes
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import lineara
+from lineara.engines import run
+from lineara.engines.native import Native
+
+from .machine import machine
+
+HERE = Path(__file__).parent
+REPORT = HERE / "NATIVE.md"
+SIZES = (1_000, 10_000, 100_000, 1_000_000)
+STEPS = 1_000
+HEAD = """# Loops as machine code
+
+Microseconds of CPU time of one thread, the least of many runs. `native` is the kernel on arguments
+of the right types, from Python, `jit` the whole call of `lineara.jit(f, engine="native")`. By hand are value and
+adjoint, written for numba and for g++, with -O3 -march=native (and with -ffast-math). The gradient
+of the fill stores two numbers a round, the one by hand none that the value does not store.
+
+Made by `python -m benchmarks.native`.
+"""
+
+
+def fill(x: Any) -> Any:
+    n = x.shape[0]
+    y = np.zeros(n)
+    y[0] = x[0]
+    for i in range(1, n):
+        y[i] = 0.9 * y[i - 1] + x[i] * y[i - 1]
+    return y.sum()
+
+
+def oscillator(a: Any, b: Any) -> Any:
+    x, y, h = a, b, 0.01
+    for _ in range(STEPS):
+        k1, l1 = y, (1 - x * x) * y - x
+        x2, y2 = x + 0.5 * h * k1, y + 0.5 * h * l1
+        k2, l2 = y2, (1 - x2 * x2) * y2 - x2
+        x3, y3 = x + 0.5 * h * k2, y + 0.5 * h * l2
+        k3, l3 = y3, (1 - x3 * x3) * y3 - x3
+        x4, y4 = x + h * k3, y + h * l3
+        k4, l4 = y4, (1 - x4 * x4) * y4 - x4
+        x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+        y = y + h / 6 * (l1 + 2 * l2 + 2 * l3 + l4)
+    return x
+
+
+def least(calls: dict[str, Callable[[], Any]], seconds: float) -> dict[str, float]:
+    """Of each call the least microseconds, in turns."""
+    best = dict.fromkeys(calls, float("inf"))
+    for call in calls.values():
+        call()
+    until = time.perf_counter() + seconds * len(calls)
+    while time.perf_counter() < until:
+        for name, call in calls.items():
+            begun = time.thread_time()
+            call()
+            best[name] = min(best[name], 1e6 * (time.thread_time() - begun))
+    return best
+
+
+def derived(f: Callable[..., Any], args: tuple, quick: bool) -> dict[str, Callable[[], Any]]:
+    """Lineara's ways to a value or a gradient."""
+    compiled = lineara.jit(f, engine="native")
+    p = compiled.program(*args)
+    operands = p.operands(args)
+    kernel = Native().kernel(p.program, p.name)
+    ways = {
+        "native": lambda: kernel(operands),
+        "jit": lambda: compiled(*args),
+    }
+    small = np.size(args[0]) <= 1_000 and not quick
+    if small:
+        ways["interpreter"] = lambda: run(p.program, p.name, *operands, engine="interpreter")
+        ways["eager"] = lambda: f(*args)
+    return ways
+
+
+def compile_time(f: Callable[..., Any], args: tuple) -> float:
+    """Milliseconds of CPU time from the function to its first result."""
+    begun = time.process_time()
+    lineara.jit(f, engine="native")(*args)
+    return 1e3 * (time.process_time() - begun)
+
+
+def by_jax(name: str, args: tuple) -> dict[str, Callable[[], Any]]:
+    """The same with `lax.scan`, compiled, as value and gradient."""
+    try:
+        import jax
+        import jax.numpy as jnp
+    except ImportError:
+        return {}
+    jax.config.update("jax_enable_x64", True)
+
+    def fill_(x: Any) -> Any:
+        def step(y: Any, xi: Any) -> Any:
+            y = 0.9 * y + xi * y
+            return y, y
+
+        _, ys = jax.lax.scan(step, x[0], x[1:])
+        return x[0] + ys.sum()
+
+    def oscillator_(a: Any, b: Any) -> Any:
+        h = 0.01
+
+        def slope(x: Any, y: Any) -> Any:
+            return y, (1 - x * x) * y - x
+
+        def step(state: Any, _: Any) -> Any:
+            x, y = state
+            k1, l1 = slope(x, y)
+            k2, l2 = slope(x + 0.5 * h * k1, y + 0.5 * h * l1)
+            k3, l3 = slope(x + 0.5 * h * k2, y + 0.5 * h * l2)
+            k4, l4 = slope(x + h * k3, y + h * l3)
+            x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+            return (x, y + h / 6 * (l1 + 2 * l2 + 2 * l3 + l4)), None
+
+        (x, _), _ = jax.lax.scan(step, (a, b), None, length=STEPS)
+        return x
+
+    f = fill_ if name == "fill" else oscillator_
+    value, gradient = jax.jit(f), jax.jit(jax.grad(f))
+    given = [jnp.asarray(a) for a in args]
+    return {
+        "value": lambda: value(*given).block_until_ready(),
+        "gradient": lambda: gradient(*given).block_until_ready(),
+    }
+
+
+def by_cpp(fast: bool, folder: Path) -> Any:
+    """The library of the C++ by hand, if there is a g++."""
+    compiler = shutil.which("g++")
+    if compiler is None:
+        return None
+    out = folder / f"native{fast}.so"
+    flags = ["-O3", "-march=native", "-shared", "-fPIC", *["-ffast-math"] * fast]
+    subprocess.run([compiler, *flags, HERE / "native.cpp", "-o", out], check=True)
+    return ctypes.CDLL(str(out))
+
+
+def cpp_calls(library: Any, name: str, args: tuple) -> dict[str, Callable[[], Any]]:
+    """Calls of the C++ by hand."""
+    if library is None:
+        return {}
+    if name == "fill":
+        x, n = args[0], args[0].size
+        y, g = np.empty(n), np.empty(n)
+        places = [ctypes.c_void_p(a.ctypes.data) for a in (x, y, g)]
+        library.fill.restype = ctypes.c_double
+        return {
+            "value": lambda: library.fill(*places[:2], ctypes.c_long(n)),
+            "gradient": lambda: library.fill_gradient(*places, ctypes.c_long(n)),
+        }
+    for f in (library.oscillator, library.oscillator_gradient):
+        f.restype = ctypes.c_double
+    a, b = map(ctypes.c_double, args)
+    return {
+        "value": lambda: library.oscillator(a, b),
+        "gradient": lambda: library.oscillator_gradient(a, b),
+    }
+
+
+def by_numba(python: str) -> dict[str, Any]:
+    """The least microseconds of the code by hand, in a process that has numba."""
+    script = HERE / "native_numba.py"
+    ran = subprocess.run([python, script, *map(str, SIZES)], capture_output=True, text=True)
+    return json.loads(ran.stdout) if ran.returncode == 0 else {}
+
+
+COLUMNS = ("native", "jit", "numba", "g++", "g++ fast", "jax", "interpreter", "eager", "compile ms")
+
+
+def main() -> None:
+    """Measure, and write the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.native")
+    parser.add_argument("--numba", default=sys.executable, help="a Python that has numba")
+    parser.add_argument("--quick", action="store_true", help="less of everything")
+    options = parser.parse_args()
+    rows = []
+    numba = by_numba(options.numba)
+    with tempfile.TemporaryDirectory() as folder:
+        plain, fast = [by_cpp(f, Path(folder)) for f in (False, True)]
+        cases: list[tuple[str, Any, tuple]] = [
+            ("fill", fill, (np.linspace(-0.05, 0.05, n),)) for n in SIZES
+        ]
+        cases.append(("oscillator", oscillator, (1.0, 0.5)))
+        for name, f, args in cases:
+            size = np.size(args[0])
+            label = f"{name}, n = {size}" if name == "fill" else f"{name}, {STEPS} steps"
+            for what, g in (("value", f), ("gradient", lineara.grad(f))):
+                calls = derived(g, args, options.quick)
+                calls |= {"jax": w} if (w := by_jax(name, args).get(what)) else {}
+                calls |= {"g++": w} if (w := cpp_calls(plain, name, args).get(what)) else {}
+                calls |= {"g++ fast": w} if (w := cpp_calls(fast, name, args).get(what)) else {}
+                slow = {k: calls.pop(k) for k in ("interpreter", "eager") if k in calls}
+                row = least(calls, 0.3 if options.quick else 2.0)
+                row |= least(slow, 0.5) if slow else {}
+                row["compile ms"] = compile_time(g, args)
+                key = f"{name} {size} {what}"
+                row |= {"numba": numba[key]} if key in numba else {}
+                rows.append((label, what, row))
+                print(label, what, {k: round(v, 1) for k, v in row.items()}, flush=True)
+    lines = [f"| | | {' | '.join(COLUMNS)} | native / numba |", "|---|---|" + "--:|" * 10]
+    for label, what, row in rows:
+        cells = [f"{row[c]:.1f}" if c in row else "–" for c in COLUMNS]
+        ratio = f"{row['native'] / row['numba']:.2f}" if "numba" in row else "–"
+        lines.append(f"| {label} | {what} | {' | '.join(cells)} | {ratio} |")
+    said = ", ".join(machine().values())
+    text = f"{HEAD}\n{date.today()}: {said}\n\n" + "\n".join(lines) + "\n"
+    REPORT.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

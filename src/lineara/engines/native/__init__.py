@@ -1,0 +1,90 @@
+"""Native code: a definition is lowered to LLVM once, and run as machine code from then on."""
+
+from typing import Any
+
+import numpy as np
+
+from lineara.engines.engine import Ask, Engine, Outcome
+from lineara.engines.interpreter import Interpreter
+from lineara.engines.native.kernel import Kernel, Relaid, put_together, taken_apart
+from lineara.engines.native.lower import Lowered, lowered
+from lineara.engines.native.machine_code import compiler
+from lineara.engines.native.numbers import Refused
+from lineara.facts.types import ArrayType
+from lineara.linear_a.program import Program
+
+
+class Native(Engine):
+    """Machine code, with the interpreter's values to the bit.
+
+    What it does not take it says; values that are not what a program's types say, as exact numbers
+    or matrices that do not lie in C order, go to the interpreter.
+    """
+
+    name = "native"
+    compiles = True
+
+    def __init__(self) -> None:
+        self.interpreter = Interpreter()
+
+    def takes(self, program: Program, name: str) -> str | None:
+        """Why the definition is not lowered."""
+        if compiler() is None:
+            return "it compiles with llvmlite, which is not installed"
+        code = self.code(program, name)
+        return code if isinstance(code, str) else None
+
+    def code(self, program: Program, name: str) -> Lowered | str:
+        """The definition as text of LLVM, or why there is none."""
+        known = program.noted["native code"]
+        if name not in known:
+            try:
+                known[name] = lowered(program, name)
+            except Refused as error:
+                known[name] = f"{name} is not lowered: {error}"
+        return known[name]
+
+    def kernel(self, program: Program, name: str) -> Kernel:
+        """The definition as machine code."""
+        known = program.noted["native"]
+        if name not in known:
+            code, llvm = self.code(program, name), compiler()
+            assert isinstance(code, Lowered), "it is taken"
+            assert llvm is not None, "it is taken"
+            known[name] = Kernel(program, code, llvm)
+        return known[name]
+
+    def evaluate(self, program: Program, name: str, values: list[Any], ask: Ask) -> Outcome:
+        """Run the machine code."""
+        if program.noted["native relaid"].get(name):
+            return self.interpreter.evaluate(program, name, values, ask)
+        d, kernel = program.defs[name], self.kernel(program, name)
+        parts = [
+            part
+            for p, v in zip(d.params, values, strict=True)
+            for part in taken_apart(program, p.type, v)
+        ]
+        given = [fitted(v, t) for v, t in zip(parts, kernel.code.inputs, strict=True)]
+        if any([v is None for v in given]):
+            return self.interpreter.evaluate(program, name, values, ask)
+        try:
+            results = iter(kernel(given))
+        except Relaid:
+            program.noted["native relaid"][name] = True
+            return self.interpreter.evaluate(program, name, values, ask)
+        return Outcome(tuple([put_together(program, t, results) for t in d.results]), ())
+
+
+def fitted(value: Any, t: ArrayType) -> Any:
+    """A value that code may read; None for one that it may not."""
+    if not t.shape:
+        number = np.asarray(value)
+        return value if number.dtype == t.dtype and not number.ndim else None
+    if type(value) is not np.ndarray or value.dtype != t.dtype or value.shape != t.shape:
+        return None
+    if value.flags.c_contiguous and value.flags.aligned:
+        return value
+    return np.ascontiguousarray(value) if value.ndim == 1 else None
+
+
+__all__ = ["Native"]

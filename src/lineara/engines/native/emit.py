@@ -1,0 +1,535 @@
+"""Emitting a definition: its bindings in order, each value in registers or in buffers.
+
+The body of a definition stands where it is called, so a program becomes one function of machine
+code.  What is alive at a place is what the frames hold there: the variables of the definitions that
+are open, and what loops around keep.  A slot of the workspace that no frame holds is taken again,
+and an array that only its last reader holds is written in place.
+"""
+
+import struct
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lineara.engines.memory import Deaths, deaths
+from lineara.engines.native.numbers import (
+    IN_MEMORY,
+    LLVM,
+    Affine,
+    Arena,
+    Arr,
+    Buffer,
+    Held,
+    Num,
+    Refused,
+    Round,
+    Stk,
+    Tag,
+    Tup,
+    buffers,
+    constant,
+    kind_of,
+)
+from lineara.facts.types import ArrayType, Product, Sum, Type, show
+from lineara.linear_a import syntax as ir
+from lineara.linear_a.calls import Call
+from lineara.linear_a.check import Judge
+from lineara.linear_a.program import Program
+
+SITES = 2  # of the places where tables end
+UNREAD = constant("i64", 0)  # stands for what nobody reads
+LARGEST = 20_000  # leaves, written where they are called
+INDEX = ArrayType((), np.dtype(np.int64))
+
+
+class Site(NamedTuple):
+    """Where code calls back: what it hands over, what it wants, and who answers."""
+
+    operands: tuple[ArrayType, ...]
+    results: tuple[ArrayType, ...]
+    answer: Callable[[list[Any]], Sequence[Any]]
+    as_numpys: bool  # whether results lie in C order, or else the run is given up
+
+
+class Code:
+    """Text of LLVM: the lines, the block that is open, and names that are free."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.entry: list[str] = []  # what is made once, before all else
+        self.label = "start"
+        self.names = 0
+        self.declared: dict[str, str] = {}  # functions outside, and their types
+
+    def name(self, like: str = "") -> str:
+        """A name that is free."""
+        self.names += 1
+        return f"{like}{self.names}"
+
+    def line(self, text: str) -> None:
+        """An instruction without a result."""
+        self.lines.append(f"  {text}")
+
+    def let(self, text: str) -> str:
+        """The register of an instruction's result."""
+        register = f"%v{self.name()}"
+        self.line(f"{register} = {text}")
+        return register
+
+    def at_entry(self, text: str) -> str:
+        """The register of something that is made once."""
+        register = f"%e{self.name()}"
+        self.entry.append(f"  {register} = {text}")
+        return register
+
+    def block(self, label: str) -> None:
+        """Go on in the block of that label."""
+        self.lines.append(f"{label}:")
+        self.label = label
+
+    def jump(self, label: str) -> None:
+        """End the block."""
+        self.line(f"br label %{label}")
+
+    def branch(self, condition: str, yes: str, no: str) -> None:
+        """End the block, one way or the other."""
+        self.line(f"br i1 {condition}, label %{yes}, label %{no}")
+
+    def outside(self, name: str, type: str) -> str:
+        """A function of that name and type, which is linked when the code is loaded."""
+        self.declared[name] = type
+        return f'@"{name}"'
+
+
+class Emitter(Code):
+    """One program on its way to machine code."""
+
+    def __init__(self, program: Program) -> None:
+        super().__init__()
+        self.program = program
+        self.judge = Judge(program, "")
+        self.frames: list[Iterable[Held]] = []
+        self.reserved: list[Iterable[Held]] = []  # memory of loops, which a round may write
+        self.slots: list[Buffer] = []
+        self.constants: list[np.ndarray] = []
+        self.sites: list[Site] = []
+        self.arenas: list[Arena] = []
+        self.kept_arenas: set[Arena] = set()  # whose rows a loop around keeps
+        self.emptied: list[tuple[int, str, list[Arena]]] = []  # lines where others are emptied
+        self.open: list[str] = []  # the definitions that are being written
+        self.deaths: dict[str, Deaths] = {}
+        self.leaves = 0
+        self.trying = False  # what is emitted is looked at, and thrown away
+        self.scratch = 1
+        self.addresses: dict[
+            str, int
+        ] = {}  # of functions outside, by the names that they have here
+
+    # --- definitions ---------------------------------------------------------------------------
+
+    def call(
+        self, name: str, values: Sequence[Held], wanted: Sequence[bool] | None = None
+    ) -> list[Held]:
+        """The body of a definition on values; what is not wanted may be anything."""
+        if name in self.open:
+            raise Refused(f"{name} calls itself")
+        d = self.program.defs[name]
+        if name not in self.deaths:
+            self.deaths[name] = deaths(d)
+        env: dict[ir.Var, Held] = dict(zip(d.params, values, strict=True))
+        used = set(ir.occurrences(d.body))
+        for v in d.params:
+            if v not in used:
+                del env[v]
+        self.open.append(name)
+        types = (*d.results, *d.lresults)
+        with self.kept(env.values()):
+            results = self.block_of(d.body, env, types, self.deaths[name], wanted)
+        self.open.pop()
+        return results
+
+    def block_of(
+        self,
+        block: ir.Block,
+        env: dict[ir.Var, Held],
+        types: Sequence[Type],
+        dying: Deaths,
+        wanted: Sequence[bool] | None,
+    ) -> list[Held]:
+        """The bindings in order, then the values of the leaf."""
+        *rows, at_last = dying[block]
+        needed = needed_by(block, wanted)
+        for b, dead in zip(block.bindings, rows, strict=True):
+            if isinstance(b, ir.Unpack):
+                whole = env[b.arg]
+                assert isinstance(whole, Tup), "what is taken apart is a product"
+                values: Sequence[Held] = whole.items
+            else:
+                read = [v in needed for v in b.vars]
+                places, types_of_vars = self.places(), [v.type for v in b.vars]
+                values = self.expression(b.rhs, env, types_of_vars, dead, dying, read)
+                if read and not any(read) and len(self.sites) == places[SITES]:
+                    self.back_to(places)  # nobody reads it, and nothing in it can fail
+                    values = [UNREAD] * len(read)
+            env.update(zip(b.vars, values, strict=True))
+            for v in dead:
+                env.pop(v, None)
+        return list(self.expression(block.leaf, env, types, at_last, dying, wanted))
+
+    def expression(
+        self,
+        e: ir.Leaf | ir.Block,
+        env: dict[ir.Var, Held],
+        types: Sequence[Type],
+        dead: ir.Vars,
+        dying: Deaths,
+        wanted: Sequence[bool] | None,
+    ) -> Sequence[Held]:
+        """The values of a leaf or a block."""
+        if isinstance(e, ir.Block):
+            return self.block_of(e, env, types, dying, wanted)
+        if isinstance(e, ir.Drop):
+            shown = self.types_of(e.body)
+            self.expression(e.body, env, shown, dead, dying, [False] * len(shown))
+            return []
+        self.leaves += 1
+        if self.leaves > LARGEST:
+            raise Refused(f"it has more than {LARGEST} operations, with what it calls written out")
+        at = {v: env[v] for v in e.operands()}
+        args = [at[v] for v in e.args]
+        for v in dead:
+            env.pop(v, None)
+        mine = [v in dead and e.args.count(v) == 1 for v in e.args]
+        if isinstance(e, Call) and type(e) is Call:
+            given = list(args)
+            args.clear()
+            at.clear()
+            return self.call(e.functions[0], given, wanted)
+        return self.leaf(e, args, at, types, mine)
+
+    def types_of(self, e: ir.Leaf | ir.Block) -> Sequence[Type]:
+        """The types of what is dropped."""
+        while isinstance(e, ir.Block):
+            e = e.leaf
+        if isinstance(e, ir.Ret | ir.Copy):
+            return [v.type for v in e.args]
+        return () if isinstance(e, ir.Drop) else sum(self.judge.leaf(e), ())
+
+    def leaf(
+        self,
+        e: ir.Leaf,
+        args: list[Held],
+        at: dict[ir.Var, Held],
+        types: Sequence[Type],
+        mine: list[bool],
+    ) -> Sequence[Held]:
+        """The values of a leaf."""
+        match e:
+            case ir.Ret() | ir.Copy():
+                return args
+            case ir.Lit(value=value):
+                return [self.literal(value, e.type)]
+            case ir.Tup():
+                return [Tup(tuple(args))]
+            case ir.Zero(type=t):
+                return [self.zero(t)]
+            case ir.Inj(tag=tag, type=t):
+                whole = self.program.unfold(t)
+                assert isinstance(whole, Sum)
+                items = [args[0] if i == tag else None for i in range(len(whole.items))]
+                return [Tag(constant("i64", tag), tuple(items))]
+            case ir.Proj(tag=tag) if isinstance(args[0], Tag) and args[0].items[tag] is not None:
+                return [args[0].items[tag]]
+            case ir.Prim():
+                return [self.primitive(e, args, at, self.array_type(types[0]))]
+            case ir.Accum() | ir.Put():
+                return [self.written(e, args, at, self.array_type(types[0]), mine[0])]
+            case ir.Application():
+                return self.applied(e, args)
+        raise Refused(f"it has {type(e).__name__.lower()}, which only linear programs have")
+
+    def primitive(self, e: ir.Prim, args: list[Held], at: dict[ir.Var, Held], t: ArrayType) -> Held:
+        """The value of a primitive."""
+        raise NotImplementedError
+
+    def written(
+        self, e: ir.Part, args: list[Held], at: dict[ir.Var, Held], t: ArrayType, mine: bool
+    ) -> Held:
+        """An array after a part of it was written, or added to."""
+        raise NotImplementedError
+
+    def applied(self, e: ir.Application, args: list[Held]) -> Sequence[Held]:
+        """The results of a call, a branch or a loop."""
+        raise NotImplementedError
+
+    # --- types and values ------------------------------------------------------------------------
+
+    def array_type(self, t: Type) -> ArrayType:
+        """The type of an array or a number, whose size is known."""
+        t = self.program.unfold(t)
+        if not isinstance(t, ArrayType):
+            raise Refused(f"it calculates with a whole {show(t)}")
+        if not all([isinstance(n, int) for n in t.shape]):
+            raise Refused(f"it has an array of the type {show(t)}, whose size is a value")
+        if t.dtype.kind not in "fciub" or t.dtype.itemsize > 16:
+            raise Refused(f"it has values of the type {show(t)}")
+        return t
+
+    def literal(self, value: Any, t: Type) -> Held:
+        """A number or an array that the text has."""
+        t = self.array_type(t)
+        kind = kind_of(t)
+        if kind is not None and not t.shape:
+            return constant(kind, value)
+        self.constants.append(np.array(value, t.dtype, order="C"))
+        buffer = Buffer(f"%c{len(self.constants) - 1}", self.constants[-1].nbytes, False)
+        return Arr(buffer, t)
+
+    def zero(self, t: Type) -> Held:
+        """Zeros of a type."""
+        t = self.program.unfold(t)
+        if isinstance(t, Product):
+            return Tup(tuple([self.zero(item) for item in t.items]))
+        t = self.array_type(t)
+        kind = kind_of(t)
+        if kind is not None and not t.shape:
+            return constant(kind, 0)
+        array = self.array(t)
+        self.cleared(array)
+        return array
+
+    def text(self, x: Num) -> str:
+        """A number as an operand."""
+        if x.register:
+            return x.register
+        if x.affine is not None:
+            return self.of_rounds(x.affine)
+        if x.kind == "bool":
+            return "true" if x.constant else "false"
+        return f"0x{struct.pack('>d', x.constant).hex().upper()}"
+
+    def of_rounds(self, a: Affine) -> str:
+        """A whole number that the rounds of loops tell."""
+        y = ""
+        for r, k in a.terms:
+            term = r.register if k == 1 else self.let(f"mul i64 {r.register}, {k}")
+            y = self.let(f"add i64 {y}, {term}") if y else term
+        if not y:
+            return str(a.constant)
+        return self.let(f"add i64 {y}, {a.constant}") if a.constant else y
+
+    # --- memory -----------------------------------------------------------------------------------
+
+    @contextmanager
+    def kept(self, values: Iterable[Held]) -> Iterator[None]:
+        """These values live while the block is emitted."""
+        self.frames.append(values)
+        yield
+        self.frames.pop()
+
+    @contextmanager
+    def memory_of(self, values: Iterable[Held]) -> Iterator[None]:
+        """The memory of these values is not taken again while the block is emitted."""
+        self.reserved.append(values)
+        yield
+        self.reserved.pop()
+
+    def is_held(self, buffer: Buffer) -> bool:
+        """Whether something that lives on lies in a buffer."""
+        return any([buffer in buffers(value) for frame in self.frames for value in frame])
+
+    def array(self, t: ArrayType, fresh: bool = False) -> Arr:
+        """An array that is not filled yet; a fresh one has memory that nothing had before."""
+        nbytes = t.size * t.dtype.itemsize
+        frames = [*self.frames, *self.reserved]
+        alive = {b for frame in frames for value in frame for b in buffers(value)}
+        fitting = [s for s in self.slots if s.nbytes == nbytes and s not in alive]
+        if fitting and not fresh:
+            return Arr(fitting[-1], t)
+        self.slots.append(Buffer(f"%s{len(self.slots)}", nbytes, True))
+        return Arr(self.slots[-1], t)
+
+    def address(self, array: Arr, more: Num | None = None) -> str:
+        """The address of an element, counted from the beginning of an array."""
+        base = array.buffer.register
+        if isinstance(array.buffer, Arena):
+            base = self.let(f"load ptr, ptr {base}")
+        unit = IN_MEMORY.get(kind_of(array.type) or "", f"[{array.type.dtype.itemsize} x i8]")
+        for index in (array.at, "" if more is None else self.text(more)):
+            if index and index != "0":
+                base = self.let(f"getelementptr inbounds {unit}, ptr {base}, i64 {index}")
+        return base
+
+    def load(self, array: Arr, at: Num | None = None) -> Num:
+        """A number of an array."""
+        kind = kind_of(array.type)
+        assert kind is not None, "a register holds it"
+        x = self.let(f"load {IN_MEMORY[kind]}, ptr {self.address(array, at)}")
+        return Num(kind, self.let(f"trunc i8 {x} to i1") if kind == "bool" else x)
+
+    def store(self, x: Num, array: Arr, at: Num | None = None) -> None:
+        """Put a number into an array."""
+        value = self.text(x)
+        if x.kind == "bool":
+            value = self.let(f"zext i1 {value} to i8")
+        self.line(f"store {IN_MEMORY[x.kind]} {value}, ptr {self.address(array, at)}")
+
+    def copy(self, source: Arr, into: Arr) -> None:
+        """Copy an array."""
+        if into.type.size:
+            move = self.outside("llvm.memmove.p0.p0.i64", "void (ptr, ptr, i64, i1)")
+            nbytes = into.type.size * into.type.dtype.itemsize
+            to, of = self.address(into), self.address(source)
+            self.line(f"call void {move}(ptr {to}, ptr {of}, i64 {nbytes}, i1 false)")
+
+    def cleared(self, array: Arr) -> None:
+        """Fill an array with zeros."""
+        if array.type.size:
+            fill = self.outside("llvm.memset.p0.i64", "void (ptr, i8, i64, i1)")
+            nbytes = array.type.size * array.type.dtype.itemsize
+            self.line(f"call void {fill}(ptr {self.address(array)}, i8 0, i64 {nbytes}, i1 false)")
+
+    def own(self, array: Arr, mine: bool) -> Arr:
+        """The array where nobody else holds it, or a copy."""
+        whole = array.type.size * array.type.dtype.itemsize == array.buffer.nbytes
+        if mine and array.buffer.written and whole and not self.is_held(array.buffer):
+            return array
+        with self.kept([array]):
+            copied = self.array(array.type)._replace(as_numpys=array.as_numpys)
+        self.copy(array, copied)
+        return copied
+
+    # --- calling back --------------------------------------------------------------------------
+
+    def answered(
+        self,
+        operands: Sequence[Num | Arr],
+        types: Sequence[ArrayType],
+        results: Sequence[ArrayType],
+        answer: Callable[[list[Any]], Sequence[Any]],
+        as_numpys: bool = True,
+    ) -> list[Num | Arr]:
+        """What Python answers; where it raises, the run ends."""
+        self.sites.append(Site(tuple(types), tuple(results), answer, as_numpys))
+        self.scratch = max(self.scratch, 1 + len(types) + len(results))
+        with self.kept(operands):
+            arrays: list[Arr | None] = []
+            with self.memory_of(arrays):
+                for t in results:
+                    arrays.append(None if kind_of(t) and not t.shape else self.array(t))
+        self.line("store i64 0, ptr %scratch")  # Python puts 1 there, unless it is interrupted
+        for i, x in enumerate([*operands, *arrays], 1):
+            place = self.let(f"getelementptr inbounds i64, ptr %scratch, i64 {i}")
+            if isinstance(x, Arr):
+                self.line(f"store ptr {self.address(x)}, ptr {place}")
+            elif x is not None:
+                kind = "i1" if x.kind == "bool" else LLVM[x.kind]
+                value = self.text(x)
+                if x.kind == "bool":
+                    kind, value = "i8", self.let(f"zext i1 {value} to i8")
+                self.line(f"store {kind} {value}, ptr {place}")
+        call = self.outside("lineara.answer", "void (i64, i64, ptr)")
+        site = len(self.sites) - 1
+        self.line(f"call void {call}(i64 %run, i64 {site}, ptr %scratch)")
+        code, on = self.let("load i64, ptr %scratch"), self.name("on")
+        fine = self.let(f"icmp eq i64 {code}, 1")
+        self.branch(fine, on, "failed")
+        self.block(on)
+        values: list[Num | Arr] = []
+        for i, (t, array) in enumerate(zip(results, arrays, strict=True), 1 + len(operands)):
+            if array is not None:
+                values.append(array._replace(as_numpys=as_numpys or t.ndim < 2))
+                continue
+            kind = kind_of(t)
+            assert kind is not None, "a register holds it"
+            place = self.let(f"getelementptr inbounds i64, ptr %scratch, i64 {i}")
+            x = self.let(f"load {IN_MEMORY[kind]}, ptr {place}")
+            values.append(Num(kind, self.let(f"trunc i8 {x} to i1") if kind == "bool" else x))
+        return values
+
+    def must(self, fine: str, complain: Callable[[], object]) -> None:
+        """Go on where a condition holds; else Python is asked, which raises."""
+        on, no = self.name("on"), self.name("no")
+        self.branch(fine, on, no)
+        self.block(no)
+        complain()
+        self.jump("failed")
+        self.block(on)
+
+    def unless(self, fine: str, fast: Num, slow: Callable[[], Num]) -> Num:
+        """A number, and another way to it where a condition does not hold."""
+        value, before = self.text(fast), self.label
+        on, no = self.name("on"), self.name("no")
+        self.branch(fine, on, no)
+        self.block(no)
+        other = self.text(slow())
+        after = self.label
+        self.jump(on)
+        self.block(on)
+        phi = f"phi {LLVM[fast.kind]} [{value}, %{before}], [{other}, %{after}]"
+        return Num(fast.kind, self.let(phi))
+
+    # --- what is thrown away ----------------------------------------------------------------------
+
+    def places(self) -> tuple[Any, ...]:
+        """Where the text and its tables end."""
+        return self.label, self.leaves, *map(len, self.tables())
+
+    def tables(self) -> tuple[list[Any], ...]:
+        """What grows as code is emitted."""
+        return (
+            self.sites, self.lines, self.entry, self.slots, self.constants, self.arenas,
+            self.emptied,
+        )  # fmt: skip
+
+    def back_to(self, places: tuple[Any, ...]) -> None:
+        """Throw away what was emitted since."""
+        self.label, self.leaves, *lengths = places
+        for table, n in zip(self.tables(), lengths, strict=True):
+            del table[n:]
+
+    @contextmanager
+    def trial(self) -> Iterator[None]:
+        """What is emitted in the block is not kept."""
+        places, before = self.places(), self.trying
+        self.trying = True
+        yield
+        self.trying = before
+        self.back_to(places)
+
+    @contextmanager
+    def each(self, n: int) -> Iterator[Num]:
+        """A loop over n elements; gives the position."""
+        r = Round(n)
+        before, head, body, after = self.label, *map(self.name, ("head", "body", "after"))
+        self.jump(head)
+        self.block(head)
+        r.register = f"%r{self.name()}"
+        place = len(self.lines)
+        self.line("")
+        self.branch(self.let(f"icmp ult i64 {r.register}, {n}"), body, after)
+        self.block(body)
+        yield Num("i64", affine=Affine(0, ((r, 1),)))
+        more = self.let(f"add nuw nsw i64 {r.register}, 1")
+        phi = f"phi i64 [0, %{before}], [{more}, %{self.label}]"
+        self.lines[place] = f"  {r.register} = {phi}"
+        self.jump(head)
+        self.block(after)
+
+
+def needed_by(block: ir.Block, wanted: Sequence[bool] | None) -> set[ir.Var]:
+    """The variables that the results of a block depend on, and what may fail beside them."""
+    leaf = block.leaf
+    needed = set(leaf.operands())
+    if wanted is not None and isinstance(leaf, ir.Ret | ir.Copy):
+        needed = {v for v, is_wanted in zip(leaf.args, wanted, strict=True) if is_wanted}
+    for b in reversed(block.bindings):
+        dropped = b.rhs.body if isinstance(b, ir.Let) and isinstance(b.rhs, ir.Drop) else None
+        if not isinstance(dropped, ir.Ret | ir.Copy):
+            needed.update(ir.reads(b))
+    return needed
+
+
+__all__ = ["Emitter", "Site", "Stk"]

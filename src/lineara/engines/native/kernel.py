@@ -1,0 +1,189 @@
+"""A program that is machine code: it is called with values, and calls back.
+
+Each run has an `io` of its own, so threads may run one kernel at a time, and the GIL is released
+while they do; the io and the workspace of the last run are kept for the next one.
+"""
+
+import ctypes
+import itertools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from lineara.engines.native.lower import Lowered
+from lineara.engines.native.machine_code import Compiler
+from lineara.engines.native.numbers import kind_of
+from lineara.facts.types import ArrayType, Product, Type
+from lineara.linear_a.program import Program
+
+LARGEST_KEPT = 2**26
+"""Bytes of a workspace that is kept from run to run."""
+
+ANSWER = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)
+FORMATS = {"f64": "d", "i64": "q", "bool": "?"}
+
+
+class Relaid(Exception):
+    """NumPy lays a result out otherwise, so that later sums would have another order."""
+
+
+class Io:
+    """What a run hands to the code, and the memory that it works in."""
+
+    def __init__(self, words: int, workspace: int) -> None:
+        self.memory = bytearray(8 * max(words, 1))
+        view = memoryview(self.memory)
+        self.views = {"f64": view.cast("d"), "i64": view.cast("q")}
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        self.workspace = np.empty(workspace + 64, np.uint8)
+        begin = self.workspace.__array_interface__["data"][0]
+        self.begin = begin + -begin % 64
+
+
+class Kernel:
+    """A definition as machine code."""
+
+    def __init__(self, program: Program, code: Lowered, compiler: Compiler) -> None:
+        self.program = program
+        self.code = code
+        self.answer = ANSWER(self._answer)
+        symbols = {**code.addresses}
+        if code.sites:
+            address = ctypes.cast(self.answer, ctypes.c_void_p).value
+            assert address is not None
+            symbols["lineara.answer"] = address
+        self.library, address = compiler.loaded(code.text, code.leaves, symbols)
+        self.run = RUN(address)
+        self.inputs = [self._kind(t) for t in code.inputs]
+        self.outputs = [self._kind(t) for t in code.outputs]
+        self.free: list[Io] = []
+        self.errors: dict[int, BaseException] = {}
+        self.numbers = itertools.count()
+        self.slots = [(i, p) for i, p in enumerate(code.places) if p is not None]
+        self.first_slot = len(code.inputs) + len(code.constants)
+        self.first_output = self.first_slot + len(self.slots)
+
+    @staticmethod
+    def _kind(t: ArrayType) -> str | None:
+        """The kind of a number; None for an array."""
+        return None if t.shape else kind_of(t)
+
+    def io(self) -> Io:
+        """What no other run has; the addresses in it that are always the same are there."""
+        if self.free:
+            try:
+                return self.free.pop()
+            except IndexError:  # another thread was first
+                pass
+        io = Io(self.first_output + len(self.outputs), self.code.workspace)
+        words = io.views["i64"]
+        for i, array in enumerate(self.code.constants):
+            words[len(self.inputs) + i] = array.__array_interface__["data"][0]
+        for i, (slot, place) in enumerate(self.slots):
+            if slot not in self.code.bound:
+                words[self.first_slot + i] = io.begin + place
+        return io
+
+    def __call__(self, values: Sequence[Any]) -> list[Any]:
+        """The results, arrays and numbers in a row; of arguments in a row, of the right types."""
+        io = self.io()
+        floats, words = io.views["f64"], io.views["i64"]
+        for i, (kind, value) in enumerate(zip(self.inputs, values, strict=True)):
+            if kind is None:
+                words[i] = value.__array_interface__["data"][0]
+            elif kind == "f64":
+                floats[i] = value
+            else:
+                words[i] = int(value)
+        results: list[Any] = [None] * len(self.outputs)
+        for i, (slot, _) in enumerate(self.slots):
+            place = self.code.bound.get(slot)
+            if place is not None:
+                t = self.code.outputs[place]
+                results[place] = np.empty(t.shape, t.dtype)
+                words[self.first_slot + i] = results[place].__array_interface__["data"][0]
+        number = next(self.numbers) if self.code.sites else 0
+        status = self._run(io, number)
+        for i, kind in enumerate(self.outputs, self.first_output):
+            if kind == "f64":
+                results[i - self.first_output] = np.float64(floats[i])
+            elif kind == "i64":
+                results[i - self.first_output] = np.int64(words[i])
+            elif kind == "bool":
+                results[i - self.first_output] = np.bool_(io.memory[8 * i])
+        if self.code.workspace <= LARGEST_KEPT:
+            self.free.append(io)
+        if status == 2:
+            raise MemoryError("a while loop's tape found no memory to grow")
+        if status:
+            raise self.errors.pop(number, KeyboardInterrupt())  # none: it came before the answer
+        return [y[()] if isinstance(y, np.ndarray) and not y.ndim else y for y in results]
+
+    def _run(self, io: Io, number: int) -> int:
+        if not self.code.sites:
+            return self.run(io.address, 0)
+        with np.errstate(all="ignore"):
+            return self.run(io.address, number)
+
+    # --- calls back -------------------------------------------------------------------------------
+
+    def _answer(self, number: int, place: int, address: int) -> None:
+        """Answer a site: the values are read where the code has them, and the results put there."""
+        try:
+            site = self.code.sites[place]
+            values = [self._value(t, address + 8 * i) for i, t in enumerate(site.operands, 1)]
+            results, start = site.answer(values), address + 8 * (1 + len(values))
+            for i, (y, t) in enumerate(zip(results, site.results, strict=True)):
+                self._put(y, t, start + 8 * i, site.as_numpys)
+            ctypes.c_int64.from_address(address).value = 1
+        except BaseException as error:
+            self.errors[number] = error
+
+    def _value(self, t: ArrayType, address: int) -> Any:
+        """An argument of a site."""
+        if self._kind(t):
+            return _array(ArrayType((), t.dtype), address)[()]
+        where = ctypes.c_void_p.from_address(address).value or 0
+        return _array(t, where) if t.shape else _array(t, where)[()]
+
+    def _put(self, y: Any, t: ArrayType, address: int, as_numpys: bool) -> None:
+        """Hand a result to the code."""
+        if not self._kind(t):
+            if as_numpys and np.ndim(y) > 1 and not y.flags.c_contiguous:
+                raise Relaid
+            address = ctypes.c_void_p.from_address(address).value or 0
+        assert np.shape(y) == t.shape, f"{t} should come out, and {np.shape(y)} does"
+        if t.size:
+            _array(t, address)[...] = y
+
+
+def _array(t: ArrayType, address: int) -> np.ndarray:
+    """The array of that type at an address."""
+    nbytes = t.size * t.dtype.itemsize
+    if not nbytes:
+        return np.empty(t.shape, t.dtype)
+    memory: Any = (ctypes.c_char * nbytes).from_address(address)
+    return np.ndarray(t.shape, t.dtype, memory)
+
+
+def taken_apart(program: Program, t: Type, value: Any) -> Iterator[Any]:
+    """The arrays and numbers in a value."""
+    t = program.unfold(t)
+    if isinstance(t, Product):
+        for item, v in zip(t.items, value, strict=True):
+            yield from taken_apart(program, item, v)
+    else:
+        yield value
+
+
+def put_together(program: Program, t: Type, parts: Iterator[Any]) -> Any:
+    """The value of a type from its arrays and numbers."""
+    t = program.unfold(t)
+    if isinstance(t, Product):
+        return tuple([put_together(program, item, parts) for item in t.items])
+    return next(parts)
+
+
+__all__ = ["Kernel", "Relaid", "put_together", "taken_apart"]

@@ -1,0 +1,264 @@
+"""A definition as one function of LLVM, and what a run hands to it.
+
+    i32 @run(ptr %io, i64 %run)     0: done; 1: Python has an exception; 2: out of memory
+
+`io` has eight bytes for each number and for the address of each array: arguments, constants, the
+slots of the workspace, results.  A slot that ends as a result is the result's own memory; a small
+one is on the stack; no two overlap, which LLVM is told.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lineara.engines.native import arrays, forms
+from lineara.engines.native.emit import Emitter, Site
+from lineara.engines.native.numbers import (
+    IN_MEMORY,
+    LLVM,
+    Arr,
+    Buffer,
+    Held,
+    Num,
+    Refused,
+    Tup,
+    kind_of,
+)
+from lineara.engines.native.symbols import c_function
+from lineara.facts.types import ArrayType, Product, Type, show
+from lineara.linear_a import syntax as ir
+from lineara.linear_a.program import Program
+
+SMALL = 1024
+"""Bytes of a slot up to which it is on the stack, where LLVM may keep it in registers."""
+
+
+class Lowering(Emitter):
+    """The emitter with the code of primitives and of forms."""
+
+    def primitive(self, e: ir.Prim, args: list[Held], at: dict[ir.Var, Held], t: ArrayType) -> Held:
+        """The value of a primitive."""
+        return arrays.primitive(self, e, args, at, t)
+
+    def written(
+        self, e: ir.Part, args: list[Held], at: dict[ir.Var, Held], t: ArrayType, mine: bool
+    ) -> Held:
+        """An array after a part of it was written, or added to."""
+        return arrays.written(self, e, args, at, t, mine)
+
+    def applied(self, e: ir.Application, args: list[Held]) -> Sequence[Held]:
+        """The results of a call, a branch or a loop."""
+        return forms.applied(self, e, args)
+
+
+@dataclass(frozen=True)
+class Lowered:
+    """The text of a definition, and what a run of it needs."""
+
+    text: str
+    params: tuple[Type, ...]
+    results: tuple[Type, ...]
+    inputs: tuple[ArrayType, ...]  # arrays and numbers, with products taken apart
+    outputs: tuple[ArrayType, ...]
+    constants: list[np.ndarray]
+    workspace: int  # bytes
+    places: tuple[int | None, ...]  # where slots begin in the workspace; None: on the stack
+    bound: dict[int, int]  # which slot is the memory of an output
+    sites: list[Site]
+    addresses: dict[str, int]
+    leaves: int
+
+
+def lowered(program: Program, name: str) -> Lowered:
+    """A definition as machine code's text; `Refused` says why there is none."""
+    d = program.defs[name]
+    reached = [program.defs[f] for f in program.reached(name)]
+    if any([f.lresults or any([v.linear for v in ir.binders(f)]) for f in reached]):
+        raise Refused("it has linear variables, whose zeros have no numbers; erase it")
+    em = Lowering(program)
+    parameters: list[str] = []
+    inputs: list[ArrayType] = []
+    outputs: list[ArrayType] = []
+    values = [_given(em, p.type, inputs, parameters) for p in d.params]
+    results = em.call(name, values)
+    bound: dict[int, int] = {}
+    with em.kept(results):
+        for value, t in zip(results, d.results, strict=True):
+            _result(em, value, t, outputs, bound)
+    return _assembled(em, d, inputs, outputs, parameters, bound)
+
+
+def parts(program: Program, t: Type) -> Iterator[ArrayType]:
+    """The arrays and numbers of an argument or a result."""
+    t = program.unfold(t)
+    if isinstance(t, Product):
+        for item in t.items:
+            yield from parts(program, item)
+    elif isinstance(t, ArrayType):
+        yield t
+    else:
+        raise Refused(f"a value of the type {show(t)} goes in or out")
+
+
+def _given(em: Emitter, t: Type, inputs: list[ArrayType], parameters: list[str]) -> Held:
+    """An argument: its parameters, and the value that these make."""
+    t = em.program.unfold(t)
+    if isinstance(t, Product):
+        return Tup(tuple([_given(em, item, inputs, parameters) for item in t.items]))
+    if not isinstance(t, ArrayType):
+        raise Refused(f"a value of the type {show(t)} goes in or out")
+    t = em.array_type(t)
+    register = f"%x{len(inputs)}"
+    inputs.append(t)
+    kind = kind_of(t)
+    if kind is not None and not t.shape:
+        parameters.append(f"{LLVM[kind]} {register}")
+        return Num(kind, register)
+    nbytes = t.size * t.dtype.itemsize
+    parameters.append(f"ptr noalias readonly {_there(nbytes)}{register}")
+    return Arr(Buffer(register, nbytes, False), t)
+
+
+def _there(nbytes: int) -> str:
+    """How many bytes may be read whatever happens."""
+    return f"dereferenceable({nbytes}) " if nbytes else ""
+
+
+def _result(
+    em: Emitter, value: Held, t: Type, outputs: list[ArrayType], bound: dict[int, int]
+) -> None:
+    """Hand out a result."""
+    t = em.program.unfold(t)
+    if isinstance(t, Product):
+        assert isinstance(value, Tup)
+        for item, s in zip(value.items, t.items, strict=True):
+            _result(em, item, s, outputs, bound)
+        return
+    if not isinstance(t, ArrayType):
+        raise Refused(f"a value of the type {show(t)} goes in or out")
+    t = em.array_type(t)
+    outputs.append(t)
+    place = len(outputs) - 1
+    if isinstance(value, Num):
+        where = em.let(f"getelementptr inbounds i64, ptr %out, i64 {place}")
+        text = em.text(value)
+        if value.kind == "bool":
+            text = em.let(f"zext i1 {text} to i8")
+        em.line(f"store {IN_MEMORY[value.kind]} {text}, ptr {where}")
+        return
+    assert isinstance(value, Arr)
+    whole = t.size * t.dtype.itemsize == value.buffer.nbytes and not value.at
+    if not (value.buffer in em.slots and whole and em.slots.index(value.buffer) not in bound):
+        copied = em.array(t, fresh=True)
+        em.copy(value, copied)
+        value = copied
+    bound[em.slots.index(value.buffer)] = place
+
+
+def _assembled(
+    em: Emitter,
+    d: ir.Def,
+    inputs: Sequence[ArrayType],
+    outputs: Sequence[ArrayType],
+    parameters: list[str],
+    bound: dict[int, int],
+) -> Lowered:
+    """The whole text: the function, and the one that takes its arguments out of `io`."""
+    for line, used, held in em.emptied:
+        if not em.kept_arenas.intersection(held):
+            em.lines[line] = f"  store i64 0, ptr {used}"
+    places: list[int | None] = []
+    size = 0
+    for i, slot in enumerate(em.slots):
+        small = slot.nbytes <= SMALL and i not in bound
+        places.append(None if small else size)
+        if small:
+            em.entry.append(f"  {slot.register} = alloca [{slot.nbytes} x i8], align 64")
+        else:
+            parameters.append(f"ptr noalias align 8 {_there(slot.nbytes)}{slot.register}")
+            size += 0 if i in bound else -(-slot.nbytes // 64) * 64
+    constants = [f"ptr noalias readonly %c{i}" for i in range(len(em.constants))]
+    every = [*parameters[: len(inputs)], *constants, *parameters[len(inputs) :]]
+    free = ""
+    if em.arenas:
+        release = em.outside("c.free", "void (ptr)")
+        for i, arena in enumerate(em.arenas):
+            free += f"  %f{i} = load ptr, ptr {arena.register}\n"
+            free += f"  call void {release}(ptr %f{i})\n"
+    em.addresses |= _addresses(em.declared)
+    head = ", ".join([*every, "ptr noalias %out", "i64 %run"])
+    body = "\n".join(
+        [
+            f"define internal i32 @body({head}) {{",
+            "entry:",
+            *em.entry,
+            f"  %scratch = alloca [{em.scratch} x i64]",
+            "  %code = alloca i32",
+            "  store i32 0, ptr %code",
+            "  br label %start",
+            "start:",
+            *[line for line in em.lines if line],
+            "  br label %end",
+            "exhausted:",
+            "  store i32 2, ptr %code",
+            "  br label %end",
+            "failed:",
+            "  store i32 1, ptr %code",
+            "  br label %end",
+            "end:",
+            f"{free}  %status = load i32, ptr %code",
+            "  ret i32 %status",
+            "}",
+        ]
+    )
+    entry = ["define i32 @run(ptr %io, i64 %run) {"]
+    given = []
+    for i, parameter in enumerate(every):
+        t = parameter.split()[0]
+        entry.append(f"  %p{i} = getelementptr inbounds i64, ptr %io, i64 {i}")
+        kept = {"i1": "i8"}.get(t, t)
+        entry.append(f"  %a{i} = load {kept}, ptr %p{i}")
+        if t == "i1":
+            entry.append(f"  %b{i} = trunc i8 %a{i} to i1")
+        given.append(f"{t} %{'b' if t == 'i1' else 'a'}{i}")
+    entry += [
+        f"  %out = getelementptr inbounds i64, ptr %io, i64 {len(every)}",
+        f"  %status = call i32 @body({', '.join([*given, 'ptr %out', 'i64 %run'])})",
+        "  ret i32 %status",
+        "}",
+    ]
+    declared = []
+    for name, t in em.declared.items():
+        result, _, rest = t.partition(" (")
+        if t.startswith("{"):
+            result, rest = t[: t.index("}") + 1], t[t.index("(") + 1 :]
+        declared.append(f'declare {result} @"{name}"({rest}')
+    text = "\n".join([*declared, body, *entry, ""])
+    return Lowered(
+        text,
+        tuple([p.type for p in d.params]),
+        d.results,
+        tuple(inputs),
+        tuple(outputs),
+        em.constants,
+        size,
+        tuple(places),
+        bound,
+        em.sites,
+        em.addresses,
+        em.leaves,
+    )
+
+
+def _addresses(declared: dict[str, str]) -> dict[str, int]:
+    """Where the functions of the C library are."""
+    names = [name.removeprefix("c.") for name in declared if name.startswith("c.")]
+    there = {f"c.{name}": c_function(name) for name in names}
+    missing = [name for name, address in there.items() if address is None]
+    if missing:
+        raise Refused(f"the C library of the process has no {missing[0].removeprefix('c.')}")
+    return {name: address for name, address in there.items() if address is not None}
+
+
+__all__ = ["Lowered", "lowered"]

@@ -1,0 +1,166 @@
+"""What the emitter knows of a value: numbers in registers, arrays in buffers, and what holds these.
+
+    Num      a f64, an i64 or a bool; a constant, or a whole number affine in the rounds of loops
+    Arr      an array: a buffer, where it begins in it, and its type
+    Tup      a product          Tag     a value of a sum: the tag and what each alternative holds
+    Stk      a stack: what one row holds, each part a constant, affine in the round, or in a buffer
+
+A whole number that is affine in the rounds around it is never stored on a tape, and its range is
+known, so that neither a check of an index nor one of an overflow is left of it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from lineara.facts.types import ArrayType
+
+LEAST, MOST = -(2**63), 2**63 - 1
+LLVM = {"f64": "double", "i64": "i64", "bool": "i1"}  # in registers
+IN_MEMORY = {"f64": "double", "i64": "i64", "bool": "i8"}
+
+
+class Refused(Exception):
+    """Why a program is not lowered."""
+
+
+class Round:
+    """The rounds of one loop: how many there are, and the register that counts them."""
+
+    def __init__(self, n: int | None) -> None:
+        self.n = n
+        self.register = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """constant + Σ factor · round: a whole number, without overflow."""
+
+    constant: int
+    terms: tuple[tuple[Round, int], ...] = ()
+
+    def plus(self, other: "Affine", times: int = 1) -> "Affine":
+        """self + times · other."""
+        factors = dict(self.terms)
+        for r, k in other.terms:
+            factors[r] = factors.get(r, 0) + times * k
+        kept = tuple([(r, k) for r, k in factors.items() if k])
+        return Affine(self.constant + times * other.constant, kept)
+
+    def times(self, k: int) -> "Affine":
+        """k · self."""
+        return Affine(0).plus(self, k)
+
+    def at(self, r: Round, value: "Affine") -> "Affine":
+        """The same where another number stands for the rounds of a loop."""
+        k = dict(self.terms).get(r, 0)
+        rest = Affine(self.constant, tuple([t for t in self.terms if t[0] is not r]))
+        return rest.plus(value, k) if k else self
+
+    def range(self) -> tuple[int, int] | None:
+        """The least and the greatest value; None where the rounds are not known."""
+        low = high = self.constant
+        for r, k in self.terms:
+            if r.n is None:
+                return None
+            ends = 0, k * max(r.n - 1, 0)
+            low, high = low + min(ends), high + max(ends)
+        return low, high
+
+    def fits(self) -> bool:
+        """Whether every value it takes is an i64."""
+        ends = self.range()
+        return ends is not None and ends[0] >= LEAST and ends[1] <= MOST
+
+
+class Num(NamedTuple):
+    """A number: its kind, its register, and what is known of it before the program runs."""
+
+    kind: str
+    register: str = ""
+    constant: float | bool | None = None  # of an f64 or a bool
+    affine: Affine | None = None  # of an i64
+
+
+class Buffer:
+    """Memory: an argument, a constant, or a slot of the workspace, which alone is written."""
+
+    def __init__(self, register: str, nbytes: int, written: bool) -> None:
+        self.register = register
+        self.nbytes = nbytes
+        self.written = written
+
+
+class Arena(Buffer):
+    """The rows of a while loop's tape: memory that grows, so its address is loaded when read."""
+
+
+class Arr(NamedTuple):
+    """An array in C order: `at` counts elements of its buffer; "" is the beginning.
+
+    `as_numpys` says whether NumPy's array lies in C order there, too: sums depend on that.
+    """
+
+    buffer: Buffer
+    type: ArrayType
+    at: str = ""
+    as_numpys: bool = True
+
+
+class Tup(NamedTuple):
+    """A product."""
+
+    items: "tuple[Held, ...]"
+
+
+class Tag(NamedTuple):
+    """A value of a sum; an alternative that it cannot be is None."""
+
+    tag: "Held"
+    items: "tuple[Held, ...]"
+
+
+class Column(NamedTuple):
+    """One part of the rows of a stack: an array or a number a row, in a buffer."""
+
+    buffer: Buffer
+    type: ArrayType
+
+
+class Stk(NamedTuple):
+    """A stack: the rounds, how many there are, its first row in the columns, and what a row is."""
+
+    round: Round
+    n: "Held"
+    base: "Held"
+    row: "Held"
+
+
+# A column stands in rows only; None is an alternative of a sum that a value cannot be.
+Held = Num | Arr | Tup | Tag | Stk | Column | None
+
+
+def buffers(value: Held) -> Iterator[Buffer]:
+    """The buffers that a value lies in."""
+    if isinstance(value, Arr | Column):
+        yield value.buffer
+    elif isinstance(value, Stk):
+        for part in (value.n, value.base, value.row):
+            yield from buffers(part)
+    elif isinstance(value, Tup | Tag):
+        for item in value.items:
+            yield from buffers(item)
+        if isinstance(value, Tag):
+            yield from buffers(value.tag)
+
+
+def constant(kind: str, value: float | bool | int) -> Num:
+    """A number that is known."""
+    if kind == "i64":
+        return Num(kind, affine=Affine(int(value)))
+    return Num(kind, constant=bool(value) if kind == "bool" else float(value))
+
+
+def kind_of(t: ArrayType) -> str | None:
+    """The kind of the numbers of a type; None for those that no register holds."""
+    return {"f8": "f64", "i8": "i64", "b1": "bool"}.get(t.dtype.str[1:])

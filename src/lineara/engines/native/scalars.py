@@ -1,0 +1,460 @@
+"""Primitives on numbers in registers: with the bits that NumPy's and Python's own have.
+
+    by instructions        arithmetic, comparisons, choices: IEEE has one answer
+    by the C library       functions of `math`, which are the C library's
+    by the loops of NumPy  other functions of NumPy's: `numpy_loops`
+
+A rule is called with the emitter, the kind of the result and the arguments; None says that it has
+no code for these kinds.  Nothing is contracted or reassociated.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from lineara.engines.native.emit import Emitter
+from lineara.engines.native.numbers import LLVM, Affine, Num, constant
+from lineara.engines.native.symbols import c_function
+
+Rule = Callable[[Emitter, str, Sequence[Num]], Num | None]
+Slow = Callable[[], Num]
+
+
+def converted(em: Emitter, x: Num, kind: str) -> Num | None:
+    """A number in another kind, as NumPy casts it; None from a f64 to an i64, which may not fit."""
+    if x.kind == kind:
+        return x
+    match x.kind, kind:
+        case "i64", "f64":
+            if x.affine is not None and not x.affine.terms:
+                return constant(kind, float(x.affine.constant))
+            return Num(kind, em.let(f"sitofp i64 {em.text(x)} to double"))
+        case "bool", "f64" | "i64":
+            if x.constant is not None:
+                return constant(kind, int(x.constant))
+            how, to = ("uitofp", "double") if kind == "f64" else ("zext", "i64")
+            return Num(kind, em.let(f"{how} i1 {em.text(x)} to {to}"))
+        case "f64", "bool":
+            return Num(kind, em.let(f"fcmp une double {em.text(x)}, 0.0"))
+        case "i64", "bool":
+            return Num(kind, em.let(f"icmp ne i64 {em.text(x)}, 0"))
+    return None
+
+
+def common(em: Emitter, args: Sequence[Num]) -> list[Num]:
+    """Numbers in the widest of their kinds."""
+    kinds = [x.kind for x in args]
+    kind = next(k for k in ("f64", "i64", "bool") if k in kinds)
+    cast = [converted(em, x, kind) for x in args]
+    return [x for x in cast if x is not None]
+
+
+# --- arithmetic -----------------------------------------------------------------------------------
+
+
+def arithmetic(instruction: str, whole: Callable[[Affine, Affine], Affine | None]) -> Rule:
+    """f64: IEEE's; i64: modulo 2**64; of booleans there is a rule beside it."""
+
+    def rule(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+        x, w = [converted(em, a, kind) for a in args]
+        if x is None or w is None or kind == "bool":
+            return None
+        if kind == "f64":
+            return Num(kind, em.let(f"f{instruction} double {em.text(x)}, {em.text(w)}"))
+        known = affine(em, x, w, whole)
+        return known or Num(kind, em.let(f"{instruction} i64 {em.text(x)}, {em.text(w)}"))
+
+    return rule
+
+
+def affine(
+    em: Emitter, x: Num, w: Num, whole: Callable[[Affine, Affine], Affine | None]
+) -> Num | None:
+    """The result where it is affine in the rounds and never too large."""
+    if x.affine is None or w.affine is None:
+        return None
+    y = whole(x.affine, w.affine)
+    return Num("i64", affine=y) if y is not None and (em.trying or y.fits()) else None
+
+
+def product(x: Affine, w: Affine) -> Affine | None:
+    """The product, if one factor is a constant."""
+    if not w.terms:
+        return x.times(w.constant)
+    return None if x.terms else w.times(x.constant)
+
+
+WHOLE: dict[str, Callable[[Affine, Affine], Affine | None]] = {
+    "add": lambda x, w: x.plus(w),
+    "sub": lambda x, w: x.plus(w, -1),
+    "mul": product,
+}
+added, subtracted, multiplied = [arithmetic(name, whole) for name, whole in WHOLE.items()]
+
+
+def either(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+    """True if one is; a sum of booleans."""
+    x, w = args
+    if True in (x.constant, w.constant):
+        return constant("bool", True)
+    if x == w or False in (x.constant, w.constant):
+        return w if x.constant is False else x
+    return Num(kind, em.let(f"or i1 {em.text(x)}, {em.text(w)}"))
+
+
+def both(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+    """True if both are; a product of booleans."""
+    x, w = args
+    if False in (x.constant, w.constant):
+        return constant("bool", False)
+    if x == w or True in (x.constant, w.constant):
+        return w if x.constant is True else x
+    return Num(kind, em.let(f"and i1 {em.text(x)}, {em.text(w)}"))
+
+
+def of_booleans(rule: Rule, others: Rule | None) -> Rule:
+    """One rule where all are booleans, another one for numbers."""
+
+    def chosen(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+        if all([x.kind == "bool" for x in args]) and kind == "bool":
+            return rule(em, kind, args)
+        return others(em, kind, args) if others else None
+
+    return chosen
+
+
+def truth(rule: Rule) -> Rule:
+    """A rule of booleans on whether numbers are not zero."""
+
+    def of_truth(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+        return rule(em, kind, [x for a in args if (x := converted(em, a, "bool")) is not None])
+
+    return of_truth
+
+
+def bits(instruction: str) -> Rule:
+    """An instruction on the bits of whole numbers."""
+
+    def rule(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+        x, w = [converted(em, a, kind) for a in args]
+        if kind != "i64" or x is None or w is None:
+            return None
+        return Num(kind, em.let(f"{instruction} i64 {em.text(x)}, {em.text(w)}"))
+
+    return rule
+
+
+def quotient(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+    """x / w, in f64 always."""
+    x, w = [converted(em, a, "f64") for a in args]
+    if kind != "f64" or x is None or w is None:
+        return None
+    return Num(kind, em.let(f"fdiv double {em.text(x)}, {em.text(w)}"))
+
+
+def opposite(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+    """-x."""
+    (x,) = args
+    if kind == "f64" == x.kind:
+        return Num(kind, em.let(f"fneg double {em.text(x)}"))
+    return subtracted(em, kind, [constant("i64", 0), x]) if kind == "i64" == x.kind else None
+
+
+def squared(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+    """x * x."""
+    return multiplied(em, kind, [*args, *args])
+
+
+def inverted(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+    """1 / x."""
+    return quotient(em, kind, [constant("f64", 1.0), *args]) if args[0].kind == "f64" else None
+
+
+def intrinsic(name: str, arity: int = 1) -> Rule:
+    """A function of f64 that LLVM has, and that has one answer."""
+
+    def rule(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+        if kind != "f64" or any([x.kind != "f64" for x in args]):
+            return None
+        f = em.outside(f"llvm.{name}.f64", f"double ({', '.join(['double'] * arity)})")
+        given = ", ".join([f"double {em.text(x)}" for x in args])
+        return Num(kind, em.let(f"call double {f}({given})"))
+
+    return rule
+
+
+def sign(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+    """1, 0 or -1; x itself where it is no number."""
+    x = em.text(args[0])
+    if kind != "f64" or args[0].kind != "f64":
+        return None
+    y = em.let(f"select i1 {em.let(f'fcmp oeq double {x}, 0.0')}, double 0.0, double {x}")
+    y = em.let(f"select i1 {em.let(f'fcmp olt double {x}, 0.0')}, double -1.0, double {y}")
+    return Num(
+        kind, em.let(f"select i1 {em.let(f'fcmp ogt double {x}, 0.0')}, double 1.0, double {y}")
+    )
+
+
+# --- comparisons and choices ----------------------------------------------------------------------
+
+COMPARED: dict[str, tuple[str, str, str, Callable[[int, int], bool | None]]] = {
+    "equal": ("oeq", "eq", "eq", lambda low, high: True if low == high == 0 else None),
+    "not_equal": ("une", "ne", "ne", lambda low, high: False if low == high == 0 else None),
+    "less": ("olt", "slt", "ult", lambda low, high: True if high < 0 else None),
+    "less_equal": ("ole", "sle", "ule", lambda low, high: True if high <= 0 else None),
+    "greater": ("ogt", "sgt", "ugt", lambda low, high: True if low > 0 else None),
+    "greater_equal": ("oge", "sge", "uge", lambda low, high: True if low >= 0 else None),
+}
+
+
+def compared(floating: str, signed: str, booleans: str, known: Callable[..., Any]) -> Rule:
+    """A comparison, in the widest of the kinds."""
+
+    def rule(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+        x, w = common(em, args)
+        if x.affine is not None and w.affine is not None:
+            ends = x.affine.plus(w.affine, -1).range()
+            told = None if ends is None else known(*ends)
+            if told is not None:
+                return constant("bool", told)
+        how, t = {
+            "f64": (f"fcmp {floating}", "double"),
+            "i64": (f"icmp {signed}", "i64"),
+            "bool": (f"icmp {booleans}", "i1"),
+        }[x.kind]
+        return Num("bool", em.let(f"{how} {t} {em.text(x)}, {em.text(w)}"))
+
+    return rule
+
+
+def inverse(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+    """Whether a boolean is false."""
+    (x,) = args
+    if x.constant is not None:
+        return constant("bool", not x.constant)
+    return Num("bool", em.let(f"xor i1 {em.text(x)}, true"))
+
+
+def is_a(test: str) -> Rule:
+    """A test of a f64."""
+
+    def rule(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+        size = intrinsic("fabs")(em, "f64", args)
+        infinite = em.text(constant("f64", math.inf))
+        return size and Num("bool", em.let(f"fcmp {test} double {em.text(size)}, {infinite}"))
+
+    return rule
+
+
+def where(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+    """The second where the first is true, else the third."""
+    c, a, b = converted(em, args[0], "bool"), *[converted(em, x, kind) for x in args[1:]]
+    if c is None or a is None or b is None:
+        return None
+    if c.constant is not None:
+        return a if c.constant else b
+    t = LLVM[kind]
+    return Num(kind, em.let(f"select i1 {em.text(c)}, {t} {em.text(a)}, {t} {em.text(b)}"))
+
+
+def keep(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+    """The first where the second is true, else zero."""
+    x, live = args
+    return where(em, kind, [live, x, constant(kind, 0)])
+
+
+def itself(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+    """The first argument, in the kind of the result."""
+    return converted(em, args[0], kind)
+
+
+RULES: dict[str, Rule] = {
+    "add": of_booleans(either, added),
+    "subtract": subtracted,
+    "multiply": of_booleans(both, multiplied),
+    "divide": quotient,
+    "negative": opposite,
+    "square": squared,
+    "reciprocal": inverted,
+    "abs": intrinsic("fabs"),
+    "fabs": intrinsic("fabs"),
+    "sqrt": intrinsic("sqrt"),
+    "length": intrinsic("sqrt"),
+    "copysign": intrinsic("copysign", 2),
+    "floor": intrinsic("floor"),
+    "ceil": intrinsic("ceil"),
+    "trunc": intrinsic("trunc"),
+    "rint": intrinsic("rint"),
+    "sign": sign,
+    "isnan": is_a("uno"),
+    "isinf": is_a("oeq"),
+    "isfinite": is_a("olt"),
+    "logical_not": truth(inverse),
+    "logical_or": truth(either),
+    "logical_and": truth(both),
+    "bitwise_or": of_booleans(either, bits("or")),
+    "bitwise_and": of_booleans(both, bits("and")),
+    "where": where,
+    "keep": keep,
+    "astype": itself,
+    "stop_gradient": itself,
+    "checkpoint_name": itself,
+    **{name: compared(*how) for name, how in COMPARED.items()},
+}
+
+# --- Python's own ---------------------------------------------------------------------------------
+
+SAME = {"python_add": "add", "python_subtract": "sub", "python_multiply": "mul"}
+OF_C = {
+    "exp", "log", "log2", "log10", "log1p", "expm1", "sin", "cos", "tan", "asin", "acos", "atan",
+    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "cbrt", "exp2", "sqrt",
+}  # fmt: skip
+
+
+def pythons(em: Emitter, name: str, kind: str, args: Sequence[Num], slow: Slow) -> Num | None:
+    """A function of Python's; where it may raise, or means something else, the slow way is gone."""
+    if any([x.kind == "bool" for x in args]):
+        return None
+    if name in SAME:
+        return _checked(em, SAME[name], kind, args, slow)
+    if name == "python_abs" and kind == "f64":
+        return intrinsic("fabs")(em, kind, args)
+    if name == "python_divide" and kind == "f64":
+        return _divided(em, args, slow)
+    if name in ("python_floor_divide", "python_remainder"):
+        divided = _floored if kind == "i64" else _floored_floats
+        return divided(em, name, args, slow)
+    if name in ("python_power", "math_pow") and kind == "f64":
+        return _power(em, args, slow)
+    if name in ("math_degrees", "math_radians"):
+        by = 180 / math.pi if name == "math_degrees" else math.pi / 180
+        return multiplied(em, kind, [args[0], constant("f64", by)])
+    if name in ("math_floor", "math_ceil", "math_trunc") and args[0].kind == "f64":
+        return _rounded(em, name.removeprefix("math_"), args, slow)
+    if name.removeprefix("math_") in OF_C and args[0].kind == "f64":
+        return _finite(em, of_c(em, name.removeprefix("math_"), args), slow)
+    return None
+
+
+def _checked(
+    em: Emitter, instruction: str, kind: str, args: Sequence[Num], slow: Slow
+) -> Num | None:
+    """A sum, difference or product; of whole numbers Python's, which may be too large."""
+    if kind != "i64":
+        return arithmetic(instruction, WHOLE[instruction])(em, kind, args)
+    x, w = args
+    known = affine(em, x, w, WHOLE[instruction])
+    if known is not None:
+        return known
+    f = em.outside(f"llvm.s{instruction}.with.overflow.i64", "{ i64, i1 } (i64, i64)")
+    both_ = em.let(f"call {{ i64, i1 }} {f}(i64 {em.text(x)}, i64 {em.text(w)})")
+    y = em.let(f"extractvalue {{ i64, i1 }} {both_}, 0")
+    over = em.let(f"extractvalue {{ i64, i1 }} {both_}, 1")
+    return em.unless(em.let(f"xor i1 {over}, true"), Num(kind, y), slow)
+
+
+def _divided(em: Emitter, args: Sequence[Num], slow: Slow) -> Num | None:
+    """x / w; Python's quotient of whole numbers is rounded once, so large ones go the slow way."""
+    if all([x.kind == "i64" for x in args]):
+        return None
+    x, w = [converted(em, a, "f64") for a in args]
+    assert x is not None
+    assert w is not None
+    fine = em.let(f"fcmp une double {em.text(w)}, 0.0")
+    on, no, after = em.name("on"), em.name("no"), em.name("after")
+    em.branch(fine, on, no)  # a quotient is not computed in vain
+    em.block(on)
+    y, first = em.text(Num("f64", em.let(f"fdiv double {em.text(x)}, {em.text(w)}"))), em.label
+    em.jump(after)
+    em.block(no)
+    z, second = em.text(slow()), em.label
+    em.jump(after)
+    em.block(after)
+    return Num("f64", em.let(f"phi double [{y}, %{first}], [{z}, %{second}]"))
+
+
+def _floored(em: Emitter, name: str, args: Sequence[Num], slow: Slow) -> Num | None:
+    """x // w or x % w of whole numbers; zero and -1, which overflows, go the slow way."""
+    x, w = [em.text(a) for a in args]
+    fine = em.let(f"icmp ugt i64 {em.let(f'add i64 {w}, 1')}, 1")
+    safe = em.let(f"select i1 {fine}, i64 {w}, i64 1")
+    q, r = em.let(f"sdiv i64 {x}, {safe}"), em.let(f"srem i64 {x}, {safe}")
+    differ = em.let(f"icmp slt i64 {em.let(f'xor i64 {r}, {safe}')}, 0")
+    down = em.let(f"and i1 {differ}, {em.let(f'icmp ne i64 {r}, 0')}")
+    if name == "python_remainder":
+        y = em.let(f"add i64 {r}, {em.let(f'select i1 {down}, i64 {safe}, i64 0')}")
+    else:
+        y = em.let(f"sub i64 {q}, {em.let(f'zext i1 {down} to i64')}")
+    return em.unless(fine, Num("i64", y), slow)
+
+
+def _floored_floats(em: Emitter, name: str, args: Sequence[Num], slow: Slow) -> Num | None:
+    """x % w of floats, as Python makes it of C's fmod; the slow way for // and for zeros."""
+    x, w = [converted(em, a, "f64") for a in args]
+    if name != "python_remainder" or x is None or w is None:
+        return None
+    r = of_c(em, "fmod", [x, w])
+    if r is None:
+        return None
+    divisor, rest = em.text(w), em.text(r)
+    apart = em.let(
+        f"xor i1 {em.let(f'fcmp olt double {divisor}, 0.0')}, "
+        f"{em.let(f'fcmp olt double {rest}, 0.0')}"
+    )
+    moved = em.let(f"fadd double {rest}, {divisor}")
+    y = em.let(f"select i1 {apart}, double {moved}, double {rest}")
+    fine = em.let(f"fcmp one double {rest}, 0.0")  # neither zero nor NaN
+    return em.unless(fine, Num("f64", y), slow)
+
+
+def _power(em: Emitter, args: Sequence[Num], slow: Slow) -> Num | None:
+    """x ** w by C's pow where x is positive, or w a whole constant; else the slow way."""
+    x, w = [converted(em, a, "f64") for a in args]
+    if x is None or w is None:
+        return None
+    n = w.constant
+    if n is None or n != int(n) or not 0 < n < 2**53:
+        y = of_c(em, "pow", [x, w])
+        positive = em.let(f"fcmp ogt double {em.text(x)}, 0.0")
+        return y and _finite(em, y, slow, positive)
+    size = intrinsic("fabs")(em, "f64", [x])
+    assert size is not None
+    y = of_c(em, "pow", [size, w])
+    if y is not None and n % 2:
+        y = intrinsic("copysign", 2)(em, "f64", [y, x])
+    return _finite(em, y, slow)
+
+
+def _rounded(em: Emitter, name: str, args: Sequence[Num], slow: Slow) -> Num | None:
+    """A whole number next to a f64; what does not fit goes the slow way."""
+    x = intrinsic(name)(em, "f64", args)
+    assert x is not None
+    size = intrinsic("fabs")(em, "f64", [x])
+    assert size is not None
+    fine = em.let(f"fcmp olt double {em.text(size)}, {em.text(constant('f64', 2.0**62))}")
+    y = em.let(
+        f"call i64 {em.outside('llvm.fptosi.sat.i64.f64', 'i64 (double)')}(double {em.text(x)})"
+    )
+    return em.unless(fine, Num("i64", y), slow)
+
+
+def _finite(em: Emitter, y: Num | None, slow: Slow, also: str = "") -> Num | None:
+    """A result that is finite; of any other Python knows whether it raises."""
+    if y is None:
+        return None
+    size = intrinsic("fabs")(em, "f64", [y])
+    assert size is not None
+    fine = em.let(f"fcmp olt double {em.text(size)}, {em.text(constant('f64', math.inf))}")
+    return em.unless(em.let(f"and i1 {fine}, {also}") if also else fine, y, slow)
+
+
+def of_c(em: Emitter, name: str, args: Sequence[Num]) -> Num | None:
+    """A function of the C library; None where it has none of that name.
+
+    It is called under a name that LLVM does not know, lest it put another function in its place.
+    """
+    if c_function(name) is None:
+        return None
+    f = em.outside(f"c.{name}", f"double ({', '.join(['double'] * len(args))})")
+    given = ", ".join([f"double {em.text(x)}" for x in args])
+    return Num("f64", em.let(f"call double {f}({given})"))

@@ -1,0 +1,569 @@
+"""Machine code gives what the interpreter gives: every bit, every exception, at the same line."""
+
+import concurrent.futures
+import itertools
+import math
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import lineara
+from lineara.engines import ENGINES, run
+from lineara.engines.native import Native
+from lineara.engines.native.scalars import RULES
+from lineara.errors import LinearaError, ProgramError
+from lineara.facts.primitive import Constant, Elementwise
+from lineara.facts.registry import op, registry
+from lineara.facts.types import ArrayType, Product
+from lineara.linear_a import syntax as ir
+from lineara.linear_a.check import check
+from lineara.linear_a.parse import parse
+from lineara.linear_a.program import Program
+from lineara.ops.python_numbers import Own
+
+pytest.importorskip("llvmlite")
+
+NATIVE = next(e for e in ENGINES if e.name == "native")
+TYPES = {"f": ArrayType((), np.dtype(float)), "i": ArrayType((), np.dtype(np.int64))}
+TYPES["b"] = ArrayType((), np.dtype(bool))
+HARD = {
+    "f": [0.0, -0.0, 1.0, -1.0, 0.3, -2.5, 700.0, 1e308, 5e-324, math.inf, -math.inf, math.nan],
+    "i": [0, 1, -1, 3, -7, 63, 2**53 + 1, 2**63 - 1, -(2**63)],
+    "b": [False, True],
+}
+
+
+def outcome(program, name, values, engine):
+    """The results, or the exception that a run ends with."""
+    try:
+        return run(program, name, *values, engine=engine).results
+    except Exception as error:
+        return type(error), str(error), getattr(error, "__notes__", [])
+
+
+def bits(value):
+    """What two values have in common if no bit is another; any NaN is as good as another one."""
+    if isinstance(value, tuple | list):
+        return [bits(v) for v in value]
+    if not isinstance(value, np.ndarray | np.generic | float | int):
+        return value
+    a = np.array(value)
+    if a.dtype.kind in "fc":
+        a[a != a] = np.nan
+    return a.shape, a.dtype.str, a.tobytes()
+
+
+def agree(program, name, *values):
+    """Native and interpreted, a definition has one outcome on these values."""
+    given = [np.array(v) if isinstance(v, np.ndarray) else v for v in values]
+    with np.errstate(all="ignore"):
+        expected = outcome(program, name, values, "interpreter")
+        outcome_here = outcome(program, name, given, "native")
+    assert bits(outcome_here) == bits(expected), (name, values, outcome_here, expected)
+    assert all([bits(a) == bits(b) for a, b in zip(given, values, strict=True)])
+    return expected
+
+
+def taken(program, name):
+    return NATIVE.takes(program, name) is None
+
+
+# --- primitives -----------------------------------------------------------------------------------
+
+PAIRS = [kinds for n in (1, 2) for kinds in itertools.product("fib", repeat=n)]
+OF_NUMBERS = sorted(
+    name
+    for name, p in registry.primitives.items()
+    if isinstance(p, Elementwise | Constant)
+    and (name in RULES or isinstance(p, Own) or isinstance(getattr(np, name, None), np.ufunc))
+    and not name.startswith("cmath")
+)
+ENDLESS = {"python_power", "python_left_shift", "left_shift", "math_ldexp"}  # of large integers
+
+
+def alone(name, kinds):
+    """The program of one primitive on numbers of these kinds, if there is one."""
+    args = tuple([ir.Var(f"x{i}", TYPES[k]) for i, k in enumerate(kinds)])
+    try:
+        with np.errstate(all="ignore"):
+            t = op(name).result(*[a.type for a in args])
+    except Exception:
+        return None  # no such primitive of so many arguments, or not of these kinds
+    if not isinstance(t, ArrayType) or t.shape or t.dtype.kind not in "fib":
+        return None
+    body = ir.Block((), ir.Prim(args, op(name)))
+    program = Program({}, {"f": ir.Def("f", args, (t,), (), body)})
+    try:
+        return check(program)
+    except ProgramError:  # of another number of arguments
+        return None
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_a_primitive_of_numbers_has_the_interpreters_bits_and_exceptions(name, request):
+    pairs = [k for k in PAIRS if request.config.option.all or set(k) == {"f"} or k == ("i", "i")]
+    for kinds in pairs:
+        program = alone(name, kinds)
+        if program is None or not taken(program, "f") or (name in ENDLESS and "i" in kinds):
+            continue
+        for values in itertools.product(*[HARD[k] for k in kinds]):
+            agree(
+                program, "f", *[TYPES[k].dtype.type(v) for k, v in zip(kinds, values, strict=True)]
+            )
+
+
+def test_functions_of_numbers_are_called_back_only_where_python_may_raise():
+    code = {name: NATIVE.code(alone(name, "f"), "f") for name in ("exp", "sin", "sqrt", "floor")}
+    code |= {name: NATIVE.code(alone(name, "ff"), "f") for name in ("power", "maximum", "atan2")}
+    assert all([c.sites == [] for c in code.values()])
+
+
+LINES = {
+    "x * x": lambda x: x * x,
+    "np.exp(x) / (1 + x)": lambda x: np.exp(x) / (1 + x),
+    "np.sin(x) ** 2": lambda x: np.sin(x) ** 2,
+    "np.maximum(x, 0.5)": lambda x: np.maximum(x, 0.5),
+    "np.where(x > 0.5, x, -x)": lambda x: np.where(x > 0.5, x, -x),
+    "abs(x) + np.sqrt(x)": lambda x: abs(x) + np.sqrt(x),
+    "np.hypot(x, 1)": lambda x: np.hypot(x, 1),
+    "np.arctan2(x, 2)": lambda x: np.arctan2(x, 2),
+    "x % 0.3": lambda x: x % 0.3,
+    "np.cumsum(x)": lambda x: np.cumsum(x + np.zeros(5)),
+    "np.sort(x)": lambda x: np.sort(x + np.ones(5)),
+    "x[1:] - x[:-1]": lambda x: (x + np.zeros(5))[1:] - (x + np.ones(5))[:-1],
+    "x @ x": lambda x: (x + np.ones(5)) @ (x + np.zeros(5)),
+    "np.outer": lambda x: np.outer(x + np.ones(5), x + np.zeros(5)),
+    "np.sum": lambda x: np.sum(x + np.arange(5.0)),
+    "np.mean, axis": lambda x: np.mean(np.outer(x + np.ones(5), np.arange(3.0)), axis=0),
+    "x[::-1]": lambda x: (x + np.ones(5))[::-1] * np.arange(5.0),
+    "np.linalg.solve": lambda x: np.linalg.solve(np.eye(5) * 2 + x, x + np.ones(5)),
+    "matrix.T": lambda x: (np.outer(x + np.ones(5), np.arange(3.0)).T * 2.0).sum(),
+}
+
+
+@pytest.mark.parametrize("line", LINES)
+@pytest.mark.parametrize(
+    "x", [0.75, np.array([0.3, 0.9, 0.51, 0.11, 0.7])], ids=["number", "array"]
+)
+def test_values_tangents_and_cotangents_have_the_interpreters_bits(line, x):
+    f = LINES[line]
+    p = lineara.trace(f, x)
+    operands = p.operands((x,))
+    (y,) = agree(p.program, p.name, *operands) if taken(p.program, p.name) else p.run(x).results
+    for way, vector in (("jvp", x), ("vjp", y)):
+        program, name, *_ = p.definition.derived(way)
+        if taken(program, name):
+            agree(program, name, *operands, np.asarray(np.cos(vector))[()])
+
+
+# --- random programs ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("random_source")
+
+
+@pytest.mark.parametrize("shard", range(4))
+def test_random_functions_and_their_gradients_have_the_interpreters_bits(shard, folder, request):
+    sys.path.insert(0, str(request.config.rootpath / "tests/capture"))
+    try:
+        from random_source import module, source
+    finally:
+        sys.path.pop(0)
+    compared = 0
+    for seed in range(shard, 400 if request.config.option.all else 12, 4):
+        f = module(source(seed), folder, f"native_source_{seed}").f
+        rng = np.random.default_rng(seed)
+        size = rng.integers(3, 7)
+        points = [(rng.normal(size=size), float(rng.normal()), 3) for _ in range(2)]
+        for g in (f, lineara.grad(f, (0, 1))):
+            try:
+                p = lineara.jit(g).program(*points[0])
+            except (LinearaError, NameError):
+                continue
+            if taken(p.program, p.name):
+                compared += 1
+                for point in points:
+                    given = [np.int64(v) if type(v) is int else v for v in point]
+                    kept = [v for v, t in zip(given, p.signature.types, strict=True) if t]
+                    agree(p.program, p.name, *kept, *p.beside)
+    assert compared > 2
+
+
+def plain(program, t):
+    """Whether a value of the type goes in and out."""
+    t = program.unfold(t)
+    if isinstance(t, Product):
+        return all([plain(program, item) for item in t.items])
+    return isinstance(t, ArrayType)
+
+
+# --- loops, branches, tapes -----------------------------------------------------------------------
+
+
+def filled(x):
+    y = np.zeros(x.shape[0])
+    y[0] = x[0]
+    for i in range(1, x.shape[0]):
+        y[i] = 0.9 * y[i - 1] + x[i] * y[i - 1]
+    return y.sum()
+
+
+def stepped(x):
+    a, b = x[0], x[1]
+    for _ in range(50):
+        a, b = a + 0.01 * b, b + 0.01 * ((1 - a * a) * b - a)
+    return a * b
+
+
+def nested(x):
+    total = 0.0
+    for i in range(5):
+        for j in range(5):
+            total = total * 0.5 + np.sin(x[i]) * x[j] + i * j
+    return total
+
+
+def rooted(x):
+    total = 0.0
+    for i in range(5):
+        y = x[i] * x[i] + 1.0
+        while abs(y * y - x[i] * x[i] - 1.0) > 1e-9:
+            y = 0.5 * (y + (x[i] * x[i] + 1.0) / y)
+        total = total + y
+    return total
+
+
+def branched(x):
+    total = x[0] * 0.0
+    for i in range(5):
+        if x[i] > 0.4:
+            total = total + np.exp(x[i])
+        elif x[i] > 0.2:
+            total = total * x[i]
+        else:
+            for j in range(3):
+                total = total - x[j] * x[i]
+    return total
+
+
+def swapped(x):
+    a, b = np.zeros(5), x * 1.0
+    for i in range(5):
+        a, b = b, a
+        a[i] = a[i] + b[i - 1] * x[i]
+    return (a * b).sum() + a[2]
+
+
+def recorded(x):
+    state = {"position": x[0], "speed": (x[1], x * 2.0)}
+    for i in range(4):
+        speed, rest = state["speed"]
+        rest[i] = speed
+        state = {"position": state["position"] + speed, "speed": (speed * 0.5 + rest[0], rest)}
+    return state["position"] + state["speed"][1].sum()
+
+
+def searched(x):
+    for i in range(5):
+        if x[i] > 0.6:
+            return x[i] * 2.0
+    return x[0]
+
+
+def rows(x):
+    m = np.zeros((5, 5))
+    for i in range(5):
+        m[i] = x * x[i]
+    total = 0.0
+    for i in range(5):
+        m[i, i] = m[i, i] + total
+        total = total + m[i, -1]
+    return total
+
+
+FUNCTIONS = [filled, stepped, nested, rooted, branched, swapped, recorded, searched, rows]
+X = np.array([0.3, 0.9, 0.51, 0.11, 0.7])
+
+
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_loops_and_their_derivatives_have_the_interpreters_bits(f, order):
+    g = f
+    for _ in range(order):
+        g = (lambda h: lineara.grad(lambda x: np.sum(h(x) * np.array(1.0))))(g)
+    p = lineara.jit(g).program(X)
+    if order < 2:
+        assert NATIVE.takes(p.program, p.name) is None
+    if taken(p.program, p.name):
+        for x in (
+            X,
+            -X,
+            X[::-1].copy(),
+            np.array([1.0, np.inf, 0.0, -0.0, np.nan])[[0, 2, 3, 2, 0]],
+        ):
+            agree(p.program, p.name, x)
+
+
+@pytest.mark.parametrize("f", [filled, stepped])
+def test_loops_of_numbers_and_elements_call_nothing_back(f):
+    for g in (f, lineara.grad(f)):
+        p = lineara.jit(g).program(X)
+        code = NATIVE.code(p.program, p.name)
+        assert code.sites == []
+
+
+def test_a_tape_has_no_constants_and_no_indices():
+    """Of each round of the fill the gradient stores two numbers: x[i] and y[i - 1]."""
+    x = np.linspace(-0.5, 0.5, 2000)
+    p = lineara.jit(lineara.grad(filled)).program(x)
+    code = NATIVE.code(p.program, p.name)
+    taped = [place for place in code.places if place is not None]
+    assert len(taped) == 2 + 4  # y, the gradient, and a mask for each of the two
+    assert code.workspace < 16_000 * 3 + 2 * 2_100
+
+
+def test_a_loop_within_a_while_loop_keeps_a_tape_for_each_round():
+    def f(x):
+        y, k = x * 1.0, 0.0
+        while k < 3.0:
+            for _ in range(4):
+                y = y + np.sin(y) * x
+            k = k + 1.0
+        return y
+
+    p = lineara.jit(lineara.grad(f)).program(0.3)
+    assert NATIVE.takes(p.program, p.name) is None
+    for x in (0.3, -0.2, 0.0):
+        agree(p.program, p.name, x)
+
+
+def test_long_tapes_grow():
+    def f(x):
+        y, k = x * 1.0, 0.0
+        while k < 1000.0:
+            y = y - 0.001 * np.sin(y)
+            k = k + 1.0
+        return y
+
+    p = lineara.jit(lineara.grad(f)).program(0.3)
+    agree(p.program, p.name, 0.3)
+
+
+# --- exceptions -----------------------------------------------------------------------------------
+
+
+def beyond(x, n):
+    total = 0.0
+    for i in range(3):
+        total = total + x[i + n]
+    return total
+
+
+def divided(x, n):
+    return x[0] * (1 // (n - n))
+
+
+def asserted(x, n):
+    for i in range(3):
+        if x[i] < 0.5:
+            raise ValueError("too small")
+    return x[0]
+
+
+def logged(x, n):
+    return math.log(x[0] - 0.5)
+
+
+def exploded(x, n):
+    return math.exp(x[0] * 10_000)
+
+
+def grown(x, n):
+    while x[0] < 1.0:
+        n = n * 4_000_000_000
+        x = x + 1e-30 * n
+    return n
+
+
+@pytest.mark.parametrize("f", [beyond, divided, asserted, logged, exploded, grown])
+def test_an_exception_is_the_interpreters_with_its_line(f):
+    p = lineara.jit(f).program(X, 3)
+    values = [X, np.int64(3)] if len(p.definition.text.params) == 2 else [X]
+    assert NATIVE.takes(p.program, p.name) is None
+    kind, text, notes = agree(p.program, p.name, *values)
+    assert issubclass(kind, Exception)
+    assert f"in {f.__name__}" in " ".join([text, *notes]) or f is beyond
+
+
+def test_a_check_goes_on_where_it_only_warns():
+    program = parse("""
+    def f(x: f64, p: bool;) -> (f64;) =
+      let y: f64 = check_RuntimeWarning[text='odd'](x, p) in y * y
+    """)
+    with pytest.warns(RuntimeWarning, match="odd"):
+        assert run(program, "f", 3.0, True, engine="native").results == (9.0,)
+    assert run(program, "f", 3.0, False, engine="native").results == (9.0,)
+
+
+ENDLESS_LOOP = """
+import signal
+
+import lineara
+
+
+def halved(x):
+    while x < 1.0:
+        x = x * 0.5
+    return x
+
+
+f = lineara.jit(halved, engine="native")
+f(2.0)
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, 0.05)
+try:
+    f(0.5)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")
+def test_a_loop_without_an_end_is_interrupted(tmp_path):
+    script = tmp_path / "endless.py"
+    script.write_text(ENDLESS_LOOP)
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
+    assert ran.stdout == "interrupted\n", ran.stderr
+
+
+# --- arguments and results ------------------------------------------------------------------------
+
+VIEWS = parse(
+    """
+def g(m: f64[2,3], y: f64;) -> (f64[2,3];) = m * y
+def f(x: f64[4], y: f64[4];) -> (f64[4], f64[4], f64[4];) =
+  let z: f64[4] = x * y in
+  let w: f64[4] = put[1](x, y0;) in (z, w, x;)
+""".replace("let w: f64[4] = put[1](x, y0;)", "let w: f64[4] = x + y")
+)
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (np.arange(8.0)[::2], np.arange(4.0)[::-1]),
+        (np.arange(5.0)[:4], np.arange(5.0)[1:]),
+        (np.arange(4.0).astype(">f8"), np.arange(4.0)),
+        (np.arange(4.0).view(type("Mine", (np.ndarray,), {})), np.arange(4)),
+        (np.broadcast_to(1.5, 4), np.frombuffer(np.arange(4.0).tobytes())),
+    ],
+    ids=["strides", "one after the other", "big-endian, plain", "subclass, integers", "read-only"],
+)
+def test_arguments_of_all_kinds_are_read_and_not_written(x, y):
+    agree(VIEWS, "f", x, y)
+
+
+def test_arguments_may_share_memory_and_results_do_not():
+    base = np.arange(5.0)
+    x, y = base[:4], base[1:]
+    for values in ((x, y), (x, x)):
+        z, w, copied = run(VIEWS, "f", *values, engine="native").results
+        assert np.array_equal(z, values[0] * values[1])
+        assert np.array_equal(base, np.arange(5.0))
+        for a, b in itertools.combinations((z, w, copied, base), 2):
+            assert not np.shares_memory(a, b)
+        z[:] = w[:] = copied[:] = 7.0
+        assert np.array_equal(base, np.arange(5.0))
+
+
+def test_a_matrix_in_fortran_order_is_the_interpreters():
+    m = np.asfortranarray(np.arange(6.0).reshape(2, 3))
+    agree(VIEWS, "g", m, 2.0)
+
+
+@pytest.mark.parametrize("value", [np.zeros(3), np.zeros((4, 1)), np.zeros(4, complex), "four"])
+def test_an_argument_of_another_type_is_the_same_error(value):
+    kind, text, _ = agree(VIEWS, "f", value, np.zeros(4))
+    assert kind is ProgramError
+    assert "f takes f64[4] as x" in text
+
+
+def test_complex_steps_go_to_the_interpreter():
+    x = np.arange(4.0) + 1e-30j
+    z, *_ = run(VIEWS, "f", x, x, engine="native", checked=False).results
+    assert z.dtype == complex
+
+
+def test_threads_run_one_kernel_at_a_time_each_on_values_of_its_own():
+    f = lineara.jit(lineara.grad(branched), engine="native")
+    points = [X + k / 100 for k in range(40)]
+    f(X)
+    alone = [f(x) for x in points]
+    start = threading.Barrier(4)
+
+    def work(k):
+        start.wait()
+        return [f.program(x).run(x).results[0] for x in points[k::4]]
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(work, range(4)))
+    for k, rows_of in enumerate(together):
+        assert all([np.array_equal(a, b) for a, b in zip(rows_of, alone[k::4], strict=True)])
+
+
+# --- what is not taken ----------------------------------------------------------------------------
+
+REFUSED = {
+    "recursion": (
+        "def down(n: i64;) -> (i64;) = let k = 1_i64 in let m = n - k in let p = less(n, k) in "
+        "cond[same, down](p, m;) def same(n: i64;) -> (i64;) = n",
+        "down is not lowered: down calls itself",
+    ),
+    "linear": (
+        "def f(x: f64; ~a: f64) -> (; f64) = x * ~a",
+        "f is not lowered: it has linear variables, whose zeros have no numbers; erase it",
+    ),
+    "sizes": (
+        "def f(n: i64, x: f64[n];) -> (f64;) = sum[axis=(0,), keepdims=false](x)",
+        "f is not lowered: it has an array of the type f64[n], whose size is a value",
+    ),
+    "sums": (
+        "def f(x: [f64 | <>];) -> ([f64 | <>];) = x",
+        "f is not lowered: a value of the type [f64 | <>] goes in or out",
+    ),
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_is_not_taken_says_why(text):
+    program = parse(REFUSED[text][0])
+    name = next(iter(program.defs))
+    assert NATIVE.takes(program, name) == REFUSED[text][1]
+
+
+def test_jit_with_an_engine_that_does_not_take_the_program_is_an_error():
+    @lineara.function
+    def power(x, n):
+        return 1.0 if n == 0 else x * power(x, n - 1)
+
+    f = lineara.jit(lambda x, n: power(x, n[0]), engine="native")
+    with pytest.raises(ProgramError, match="power calls itself; leave engine= out"):
+        f(2.0, np.array([3]))
+
+
+def test_without_llvmlite_it_says_so(monkeypatch):
+    monkeypatch.setattr("lineara.engines.native.compiler", lambda: None)
+    assert Native().takes(VIEWS, "f") == "it compiles with llvmlite, which is not installed"
+
+
+def test_llvm_checks_each_module():
+    from lineara.engines.native.machine_code import compiler
+
+    with pytest.raises(RuntimeError, match="LLVM"):
+        compiler().module("define i32 @run() {\n  ret i64 1\n}\n", 1)
