@@ -343,6 +343,38 @@ def test_a_loop_within_a_while_loop_keeps_a_tape_for_each_round():
         agree(p.program, p.name, x)
 
 
+def sorted_and_summed(x):
+    total = 0.0
+    for k in range(3):
+        w = x * (1.0 + k)
+        for i in range(1, 5):
+            t, j = w[i], i - 1
+            while j >= 0 and w[j] > t:
+                w[j + 1] = w[j]
+                j -= 1
+            w[j + 1] = t
+            for m in range(3):
+                total = total + w[m] * x[i] * np.sin(w[j + 1])
+    return total
+
+
+def thrice(x):
+    total = x[0]
+    for i in range(3):
+        for j in range(4):
+            for k in range(5):
+                total = np.sin(total) * x[k] + x[i] * x[j]
+    return total
+
+
+@pytest.mark.parametrize("f", [sorted_and_summed, thrice])
+def test_tapes_of_loops_within_loops_keep_the_rows_of_all_rounds(f):
+    p = lineara.jit(lineara.grad(f)).program(X)
+    assert NATIVE.takes(p.program, p.name) is None
+    for x in (X, -X, X[::-1].copy()):
+        agree(p.program, p.name, x)
+
+
 def test_long_tapes_grow():
     def f(x):
         y, k = x * 1.0, 0.0

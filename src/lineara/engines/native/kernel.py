@@ -152,7 +152,7 @@ class Kernel:
         """Hand a result to the code."""
         if not self._kind(t):
             if as_numpys and np.ndim(y) > 1 and not y.flags.c_contiguous:
-                raise Relaid
+                raise Relaid(f"{t} comes out in another order than that of C")
             address = ctypes.c_void_p.from_address(address).value or 0
         assert np.shape(y) == t.shape, f"{t} should come out, and {np.shape(y)} does"
         if t.size:

@@ -128,7 +128,10 @@ class Column(NamedTuple):
 
 
 class Stk(NamedTuple):
-    """A stack: the rounds, how many there are, its first row in the columns, and what a row is."""
+    """A stack: the rounds, how many there are, its first row in the columns, and what a row is.
+
+    In a row of another stack the first row is None where it follows from the place of that row.
+    """
 
     round: Round
     n: "Held"

@@ -5,7 +5,7 @@ never stored, and where a row is read the rounds are those of the reader.  Colum
 rounds are counted have their size; those of a while loop are arenas, which double.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from lineara.engines.native.numbers import (
     Stk,
     Tag,
     Tup,
+    buffers,
     constant,
     kind_of,
 )
@@ -109,29 +110,22 @@ class Rows:
         """A stack as a part of a row: its columns move to larger ones, unless they are arenas."""
         value = value._replace(row=through(self.em, value.row, self.r, self.turned))
         n = value.round.n
+        self.em.kept_arenas.update(arenas(value.row))
         if n is None:
-            self.em.kept_arenas.update(arenas(value.row))
             return value._replace(n=self.stored(value.n), base=self.stored(value.base))
-        moved = {c: self.larger(c, n, value) for c in columns(value.row)}
-        base = Num("i64", affine=Affine(0, ((self.r, n),)))
-        if self.grows and moved:
-            base = self.column(
-                Num("i64", self.em.let(f"mul i64 {self.em.text(self.position)}, {n}"))
-            )
-        return value._replace(base=base, row=replaced(value.row, moved))
+        if any([isinstance(c.buffer, Arena) for c, _ in columns(value.row)]):
+            raise Refused("a loop stacks again what a while loop has stacked")
+        moved = {c: self.larger(c, n * times, times, value) for c, times in columns(value.row)}
+        return value._replace(base=None, row=replaced(value.row, moved))
 
-    def larger(self, column: Column, n: int, value: Stk) -> Column:
+    def larger(self, column: Column, n: int, times: int, value: Stk) -> Column:
         """A column with n rows of another one in each row."""
         whole = stacked(column.type, n)
         assert isinstance(whole, ArrayType)
         assert isinstance(value.base, Num)
-        source = Arr(column.buffer, column.type)
-        begin = self.em.text(value.base)
-        if begin != "0":
-            scaled = self.em.let(f"mul i64 {begin}, {column.type.size}")
-            source = source._replace(at=scaled)
-        made = self.column(source._replace(type=whole))
-        return Column(made.buffer, column.type)
+        begin = self.em.text(scaled(self.em, value.base, times * column.type.size))
+        source = Arr(column.buffer, whole, "" if begin == "0" else begin)
+        return Column(self.column(source).buffer, column.type)
 
     def column(self, value: Held) -> Column:
         """A column for a number or an array."""
@@ -210,28 +204,29 @@ class Rows:
         return made
 
 
-def columns(row: Held) -> list[Column]:
-    """The columns in a row."""
+def columns(row: Held, times: int = 1) -> Iterator[tuple[Column, int]]:
+    """The columns in a row, and how many rows each has for one of these; arenas left out."""
     if isinstance(row, Column):
-        return [row]
-    if isinstance(row, Tup):
-        return [c for item in row.items for c in columns(item)]
-    if isinstance(row, Tag):
-        return [c for item in (row.tag, *row.items) for c in columns(item)]
-    if isinstance(row, Stk):
-        return [c for item in (row.n, row.base, row.row) for c in columns(item)]
-    return []
+        yield row, times
+    elif isinstance(row, Tup | Tag):
+        for item in (row.tag, *row.items) if isinstance(row, Tag) else row.items:
+            yield from columns(item, times)
+    elif isinstance(row, Stk):
+        for item in (row.n, row.base):
+            yield from columns(item, times)
+        if row.round.n is not None:  # else its columns are arenas
+            yield from columns(row.row, times * row.round.n)
 
 
-def arenas(row: Held) -> list[Arena]:
+def arenas(row: Held) -> Iterator[Arena]:
     """The arenas in a row."""
-    return [c.buffer for c in columns(row) if isinstance(c.buffer, Arena)]
+    yield from [b for b in buffers(row) if isinstance(b, Arena)]
 
 
 def replaced(row: Held, by: dict[Column, Column]) -> Held:
     """A row with other columns."""
     if isinstance(row, Column):
-        return by[row]
+        return by.get(row, row)  # an arena stays
     if isinstance(row, Tup):
         return Tup(tuple([replaced(item, by) for item in row.items]))
     if isinstance(row, Tag):
@@ -290,6 +285,9 @@ def read(em: Emitter, part: Held, r: Round, i: Num, at: Num) -> Held:
         return Tag(tag, tuple([read(em, item, r, i, at) for item in part.items]))
     if isinstance(part, Stk):
         n, base = [read(em, item, r, i, at) for item in (part.n, part.base)]
+        if base is None:
+            assert part.round.n is not None, "its columns have as many rows for each of these"
+            base = scaled(em, at, part.round.n)
         return Stk(part.round, n, base, through(em, part.row, r, i))
     return None
 
