@@ -104,16 +104,25 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
     >>> trace(tripled, 1.0)(2.0)
     162.0
     """
-    leaves, structure = flatten((args, kwargs))
+    given: Any = (args, kwargs)
+    leaves, structure = flatten(given)
     while True:
         try:
-            given: Any = unflatten(structure, leaves)
             return traced(f, given[0], given[1], Reading(STRUCTURED, False, f))
         except StagingError as e:
-            if not e.leaves:
+            if not e.leaves or _in_two_places((args, kwargs)):
                 raise
             for i in e.leaves:
                 leaves[i] = Fixed(leaves[i])
+            given = unflatten(structure, leaves)
+
+
+def _in_two_places(tree: object) -> bool:
+    """Whether a container stands in two places of a tree: a copy of the tree would have two."""
+    containers: list[object] = []
+    flatten(tree, is_leaf=lambda x: bool(containers.append(x)))
+    changeable = [id(x) for x in containers if type(x) is not tuple]
+    return len({*changeable}) < len(changeable)
 
 
 def static(value: Leaf) -> Any:
