@@ -180,6 +180,26 @@ def test_an_argument_that_is_reached_otherwise_too():
         fills(held)
 
 
+@pytest.mark.parametrize(
+    "around",
+    [lambda a: (a, 1.0), lambda a: {"k": ((a,), 1.0)}, lambda a: types.SimpleNamespace(k=(a,))],
+)
+def test_a_list_that_is_changed_inside_of_an_argument_is_refused(around):
+    def fill(p):
+        inner = p
+        while not isinstance(inner, list):
+            inner = (
+                inner["k"] if isinstance(inner, dict)
+                else inner.k if isinstance(inner, types.SimpleNamespace)
+                else inner[0]
+            )  # fmt: skip
+        inner[0] = 7.0
+        return inner[0]
+
+    with pytest.raises(StagingError, match=r"an argument \(list\) was changed"):
+        jit(fill)(around([1.0, 2.0]))
+
+
 def test_a_container_that_is_changed_is_refused():
     def fill(d):
         d["new"] = d["x"] + 1

@@ -15,7 +15,7 @@ import numpy as np
 
 from lineara.containers.boundary import UNTOUCHED, lift, rebuild
 from lineara.containers.points import manifold_of
-from lineara.containers.proxy import Places
+from lineara.containers.proxy import Places, is_lazy
 from lineara.engines import Outcome
 from lineara.errors import LeakedVariableError, StagingError, TypeMismatchError
 from lineara.facts.hints import Shaped, Tree, Value
@@ -351,8 +351,8 @@ class Given:
         todo = [*self.args, *self.kwargs.values()]
         while todo:
             proxy = todo.pop()
-            if hasattr(proxy, "_lineara_written"):
-                if proxy._lineara_written():
+            if is_lazy(proxy):
+                if hasattr(proxy, "_lineara_written") and proxy._lineara_written():
                     raise StagingError(
                         f"an argument ({type(proxy._lineara.source).__name__}) was changed: a "
                         "program cannot change it when it runs; return what it is to hold"
