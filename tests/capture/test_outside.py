@@ -446,3 +446,26 @@ def test_attributes_of_modules_and_globals_that_are_bound_first_are_refused(monk
             jit(f)(2.0)
     assert module.k == 2.0
     assert "FIRST_BOUND" not in globals()
+
+
+MADE = [
+    lambda: iter([1.0, 2.0, 3.0, 4.0, 5.0]),
+    lambda: (v for _, v in enumerate([1.0, 2.0, 3.0, 4.0, 5.0])),
+    lambda: map(float, [1, 2, 3, 4, 5]),
+    lambda: reversed([1.0, 2.0, 3.0, 4.0, 5.0]),
+    lambda: iter(range(9)),
+    lambda: iter({1.0: 2, 2.0: 3, 3.0: 1, 4.0: 5}),
+    lambda: iter(np.arange(9.0)),
+    lambda: map(sum, zip(range(9), range(9), strict=True)),
+]
+
+
+@pytest.mark.parametrize("make", MADE)
+def test_an_iterator_that_is_made_in_the_function_goes_on_once_a_round(make):
+    def f(x):
+        given, total = make(), 0.0
+        for _ in range(4):
+            total = total + x * next(given)
+        return total
+
+    assert jit(f)(2.0) == f(2.0)

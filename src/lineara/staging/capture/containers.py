@@ -309,6 +309,7 @@ def _is_ours(x: object) -> bool:
     """Whether a class or an object is one of Lineara's own, and holds nothing of the user's."""
     kind = x if isinstance(x, type) else type(x)
     holds = issubclass(kind, list | dict | set | deque | np.ndarray | Remembers)
+    holds = holds or hasattr(kind, "__next__")  # an iterator of the user's list
     return not holds and str(kind.__module__).partition(".")[0] == "lineara"
 
 
