@@ -177,7 +177,49 @@ def remembered(x):
     return total
 
 
-FUNCTIONS = [given_to_a_helper, least_positive, first_above_one, of_a_function_that_ends]
+def two_of_them(x):
+    y = None if x[0] > 0 else x[1]
+    z = None if x[2] > 1 else x[3]
+    if y is not None and z is not None:
+        return y * z
+    if not (y is None or x[1] > 9):
+        return y * y
+    if z is None or y is not None:
+        return x[4]
+    return z * 3
+
+
+def found_in_a_while(x):
+    acc, i = None, 0
+    while i < len(x) and (acc is None or acc < 2):
+        acc = x[i] if acc is None else acc + x[i]
+        i += 1
+    return acc * i
+
+
+def of_a_nested_function(x):
+    def pick(k):
+        if k == 0:
+            return None
+        return x[1] if k == 1 else x[2]
+
+    r, f, s = pick(int(abs(x[0]) * 3)), None, "a"
+    for v in x:
+        f = np.sin if v > 0.5 else (f or np.cos)
+        s = "b" if s == "a" and v > 0 else "c" if s == "b" else "a"
+    weight = {"a": 1.0, "b": 2.0, "c": 3.0}[s]
+    return (r * 2 if r is not None else x[3]) + f(x[0]) * weight
+
+
+FUNCTIONS = [
+    two_of_them,
+    found_in_a_while,
+    of_a_nested_function,
+    given_to_a_helper,
+    least_positive,
+    first_above_one,
+    of_a_function_that_ends,
+]
 FUNCTIONS += [of_three_texts, automaton, functions, closures, pair, as_a_condition, remembered]
 FUNCTIONS += [until_it_is_there, bound_after_all, in_a_dict, in_the_first_round]
 FUNCTIONS += [asked_by_a_function]
@@ -246,10 +288,6 @@ def printed(x):
     return x[0] if f"{returned(x)}" else x[1]
 
 
-def a_key(x):
-    return {None: x[0]}[returned(x)]
-
-
 def iterated(x):
     return [*(returned(x) or (1.0,))]
 
@@ -284,7 +322,7 @@ def given_by_a_partial(x):
     return x[0] * sum(functools.partial(_gaps, returned(x))())
 
 
-REFUSED = [returned, calculated, classified, printed, a_key, iterated, given_to_numpy]
+REFUSED = [returned, calculated, classified, printed, iterated, given_to_numpy]
 REFUSED += [given_to_python, given_to_a_generator, given_by_a_partial]
 
 

@@ -330,18 +330,23 @@ def or_(first: object, *others: Callable[[], Any], names: tuple[str, ...] = ()) 
     return _connected(first, others, False, names)
 
 
+class _Last:
+    """What the last operand tells: it is kept where the variables of a block are put back."""
+
+    told = Told()
+
+
 def _connected(
     first: object, others: tuple[Callable[[], Any], ...], goes_on: bool, names: tuple[str, ...]
 ) -> Any:
     """The first operand whose truth is not `goes_on`, or the last one."""
     if not others:
         return first
-    t, last = truth(first), Told()
+    t, last = truth(first), _Last()
 
     def rest() -> Any:
-        nonlocal last
         value = _connected(others[0](), others[1:], goes_on, names)
-        last = told_by(value)
+        last.told = told_by(value)
         return value
 
     if not is_staged(t):
@@ -351,7 +356,8 @@ def _connected(
     y = choose(t, *both, *others, names=names)
     cells = Variables(names, *others).values().values()
     bound = [(v, frozenset(range(1, len(v.trees)))) for v in cells if is_perhaps(v)]
-    holds, fails = (*told.holds, *last.holds, *bound), (*told.fails, *last.fails, *bound)
+    holds = *told.holds, *last.told.holds, *bound
+    fails = *told.fails, *last.told.fails, *bound
     tell(y, Told(holds, ()) if goes_on else Told((), fails))
     return y
 
