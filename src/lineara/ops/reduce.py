@@ -200,12 +200,14 @@ class ties(Constant):
 
     def evaluate(self, xp, /, hit, *, axis, keepdims, dtype):
         if xp is np and hit.size < LARGE:
-            return np.add.reduce(hit, axis, dtype, None, keepdims)
+            return np.add.reduce(hit, axis=axis, dtype=dtype, keepdims=keepdims)
         if xp is np:
             shape = reduced("ties", hit, axis, keepdims).shape
             if np.count_nonzero(hit) == math.prod(shape):
                 return np.ones(shape, dtype)[()]
-        return xp.astype(xp.sum(hit, axis=axis, keepdims=keepdims), dtype)
+        to = getattr(xp, np.dtype(dtype).name)
+        hit = hit if xp is np else xp.astype(hit, to)  # elsewhere flags are not added up
+        return xp.astype(xp.sum(hit, axis=axis, keepdims=keepdims), to)
 
     def batch(self, args, batched, params):
         return ties(*args, **_next(params))
