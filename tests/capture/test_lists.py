@@ -394,6 +394,27 @@ def test_a_list_that_grows_while_it_is_gone_through_is_right_or_refused():
         assert program(X, pairs) == stacked(X, pairs)
 
 
+def test_an_iterator_that_a_staged_loop_or_branch_advances_is_refused():
+    makers = (lambda x: iter([1.0, 2.0, 3.0]), lambda x: zip(x, x, strict=True), lambda x: iter(x),
+              lambda x: reversed([*x]), lambda x: enumerate(x))  # fmt: skip
+    for make in makers:
+
+        def until(x, make=make):
+            given, total = make(x), 0.0
+            while total < x[2]:
+                total = total + np.sum(next(given)) + 0.1
+            return total
+
+        def chosen(x, make=make):
+            given = make(x)
+            y = np.sum(next(given)) if x[0] > 0 else x[0]
+            return y + np.sum(next(given))
+
+        for f in (until, chosen):
+            with pytest.raises(LinearaError):
+                capture(f, X)
+
+
 def test_a_derivative_within_reads_a_list():
     def f(x):
         ys = []

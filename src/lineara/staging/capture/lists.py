@@ -298,19 +298,26 @@ class List(ShownAs, Answering, HeldAsArray, list):
 class _Through:
     """An iterator of a list, which may come to be stacked, or to grow, while that goes on."""
 
+    __slots__ = ("places", "values")
+
     def __init__(self, values: List, places: range) -> None:
-        self.values, self.places = values, iter(places)
+        self.values, self.places = values, places
 
     def __iter__(self) -> Iterator[Any]:
         return self
 
     def __next__(self) -> Any:
         """The next item."""
-        x, k = self.values, next(self.places)
+        x = self.values
         n = x.known_length("the items") if isinstance(x, Stacked) else list.__len__(x)
-        if k >= n:
+        if not self.places or self.places[0] >= n:
+            self.places = range(0)
             raise StopIteration
+        k, self.places = self.places[0], self.places[1:]
         return x[k]
+
+    def __reduce__(self) -> Any:
+        return iter, (self.values,), len(self.places)
 
 
 class _Instead:
@@ -612,6 +619,7 @@ for _name in ("insert", "remove", "reverse", "sort", "__delitem__", "__imul__"):
     setattr(Stacked, _name, _written(_name))
 for _class in (List, Stacked):
     _class.__name__ = _class.__qualname__ = "list"
+_Through.__name__ = "list_iterator"
 
 
 def raw(x: List) -> list[Any]:

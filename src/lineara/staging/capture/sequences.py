@@ -25,11 +25,16 @@ from lineara.tape.node import Traced
 class Items:
     """Items that are found by their number; those of ranges and arrays, paired and counted."""
 
+    __slots__ = ("_next", "at", "rounds", "stacked")
+
     def __init__(self, rounds: Any, at: Any, *of: "Items", stacked: Stacked | None = None) -> None:
         self.rounds, self.at = rounds, at
         self._next = 0
         own = [] if stacked is None else [(stacked, stacked.extent)]
         self.stacked = [*own, *[pair for items in of for pair in items.stacked]]
+
+    def __reduce__(self) -> Any:
+        return iter, (self.at,), self._next
 
     def refuse_growth(self) -> None:
         """Refuse to have gone through a list that has become longer or shorter meanwhile."""
