@@ -189,6 +189,18 @@ def two_of_them(x):
     return z * 3
 
 
+def two_best(x):
+    best = second = None
+    for v in x:
+        if best is None or v > best:
+            second, best = best, v
+        elif second is None or v > second:
+            second = v
+    if best is None or second is None:
+        return 0.0 * x[0]
+    return best * 10 + second
+
+
 def found_in_a_while(x):
     acc, i = None, 0
     while i < len(x) and (acc is None or acc < 2):

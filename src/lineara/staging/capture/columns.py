@@ -16,6 +16,7 @@ from lineara.facts.primitive import op
 from lineara.staging.capture.choices import Shape, built, flattened
 from lineara.staging.capture.joins import held, is_leaf, join_leaf, same_constant
 from lineara.staging.capture.variables import UNSET
+from lineara.staging.control_flow import joined
 from lineara.staging.staged_arrays import StagedArray, as_box
 from lineara.staging.staged_level import Seen, StagedLevel, seen
 from lineara.tape.node import Traced
@@ -90,6 +91,10 @@ def join(what: str, columns: Sequence[Column], where: str) -> Joined:
     constants, likes = [], []
     for i in range(len(first.leaves)):
         some = [c for c in columns if c.leaves[i] is not MISSING]
+        if not some:  # of an alternative that a round before may have chosen
+            constants.append(MISSING)
+            likes.append(joined([t for t in (c.seen[i] for c in columns) if t is not None]))
+            continue
         like = join_leaf(what, [c.leaves[i] for c in some], [c.seen[i] for c in some], where)
         constants.append(some[0].leaves[i])
         likes.append(like)

@@ -332,7 +332,9 @@ class Loop:
         joined = join(said(n), [first, end, last], WHERE)
         carried = [t or k for t, k in zip(joined.likes, known, strict=True)]
         carried = [t and self._without_guess(t) for t in carried]
-        return Joined(first.structure, first.leaves, carried), end
+        triples = zip(first.leaves, joined.constants, carried, strict=True)
+        begins = [c if v is MISSING and t is None else v for v, c, t in triples]
+        return Joined(first.structure, begins, carried), end
 
     def _without_guess(self, like: Seen) -> Seen:
         """A type without the guess of this loop that it may be of either kind."""
