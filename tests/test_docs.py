@@ -23,9 +23,9 @@ ERROR_PAGES = ROOT / "docs" / "errors"
 TEXTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CLASSES = [
     kind
-    for kind in vars(errors).values()
+    for name, kind in vars(errors).items()
     if inspect.isclass(kind) and issubclass(kind, (errors.LinearaError, Warning))
-    if kind is not errors.LinearaError
+    if kind is not errors.LinearaError and name == kind.__name__
 ]
 
 

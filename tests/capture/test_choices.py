@@ -380,6 +380,15 @@ def test_whether_two_staged_values_are_one_object_is_refused():
     assert capture(lambda x: x if x is not None and x is x else 2 * x, X)(X)[0] == X[0]
 
 
+def test_an_array_that_an_operation_made_is_no_other_one():
+    def f(x, y):
+        z, part = x * 1.0, y[:2]
+        same = [x is z, z is x, part is y[:2], part is x, z is z, x.T is x.T, z[:] is z]
+        return x * (1.0 + sum([2.0**i for i, v in enumerate(same) if v]))
+
+    agrees(f, (X, X + 1), (X, X))
+
+
 def test_is_true_asks_a_truth_value_of_pythons():
     def f(x, y):
         big, small = x > 1.0, y[0] > 0

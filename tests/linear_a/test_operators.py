@@ -101,7 +101,7 @@ def the_type_rule_says_what_numpy_gives(line):
     np.testing.assert_array_equal(y, line(*line.point()))
 
 
-@laws.of(LINES)
+@laws.of([n for n in LINES if n.name != "report"])  # whose effect is an object of Python's
 def programs_print_and_parse(line):
     _, program = staged(line)
     assert str(check(parse(str(program)))) == str(program)

@@ -77,6 +77,8 @@ class Report(Constant):
 
     def result(self, fails: Leaf, *values: Leaf, effect: Said, **_: Any) -> ArrayType:
         """The type of what says whether it is done."""
+        if not isinstance(effect, Said):
+            raise TypeError(f"{self.name}: the effect is {effect!r}, which is no call of Python's")
         return type_of(fails)
 
     def evaluate(

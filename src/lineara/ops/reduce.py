@@ -200,7 +200,7 @@ class ties(Constant):
 
     def evaluate(self, xp, /, hit, *, axis, keepdims, dtype):
         if xp is np and hit.size < LARGE:
-            return np.add.reduce(hit, axis=axis, dtype=dtype, keepdims=keepdims)
+            return np.add.reduce(hit, axis=axis, dtype=np.dtype(dtype), keepdims=keepdims)
         if xp is np:
             shape = reduced("ties", hit, axis, keepdims).shape
             if np.count_nonzero(hit) == math.prod(shape):

@@ -88,6 +88,7 @@ class Cell:
         "__weakref__",
         "arrays",
         "asked",
+        "came",
         "content",
         "given",
         "home",
@@ -103,6 +104,7 @@ class Cell:
         self.inside = inside
         self.lay = strides_of(content) if lay is None else lay  # the strides of NumPy's array
         self.asked = False  # whether something depends on how it lies in memory
+        self.came = False  # whether it came in as a formal: another may be the same array
         self.version = 0
         self.given: list[Any] = []  # plain arrays that NumPy's user takes for views
         self.arrays: list[Any] = []
@@ -499,6 +501,13 @@ class StagedArray(Written):
         if isinstance(self.lay, Doubtful):
             raise self.w.doubtful("an array was read in the order of its memory")
         return self.lay
+
+    @property
+    def new(self) -> bool:
+        """Whether an operation made it, so that it is no other array that has a name."""
+        return not isinstance(self.w.source, Aliases) and bool(
+            self.w.steps or not self.w.buffer.came
+        )
 
     @property
     def in_order(self) -> bool:

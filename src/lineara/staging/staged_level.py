@@ -317,7 +317,11 @@ class StagedLevel(Level):
     def given(self, v: ir.Var, like: Seen) -> Any:
         """A variable as the function sees it."""
         box = self.out.box(v)
-        return self.wrap(box, like.lay) if box.shape else self.number(box, like.weak)
+        if not box.shape:
+            return self.number(box, like.weak)
+        array = self.wrap(box, like.lay)
+        array.w.buffer.came = True
+        return array
 
     def number(self, v: Boxed, weak: Weak) -> Any:
         """A number as Python's (weak), as NumPy's, or as one of either."""

@@ -27,6 +27,7 @@ from lineara.python.namespaces import Namespace
 from lineara.python.structured_code import is_structured
 from lineara.python.user_code import reading
 from lineara.staging.capture.variables import UNSET, Place, Variables, contents, put
+from lineara.staging.staged_arrays import StagedArray
 from lineara.tape.node import Array, Scalar, Traced
 from lineara.trees import LEAF, Structure, flatten, unflatten
 
@@ -198,6 +199,8 @@ def is_(a: Leaf, b: Leaf) -> Any:
     if not isinstance(known, Traced | np.ndarray):
         return _is_flag(other, known)
     if any([isinstance(v, Traced) and v.known for v in (a, b)]):
+        return False
+    if any([isinstance(v, StagedArray) and v.new for v in (a, b)]):
         return False
     raise StagingError(
         "whether two staged values are one object is not known while a program is written: the "
