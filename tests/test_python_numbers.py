@@ -407,7 +407,6 @@ def test_objects_that_calculate_what_array_they_are(f):
         lambda x: len(str(x)) * x,
         lambda x: len(f"{x}") * x,
         lambda x: hash(x) * x,
-        lambda x: x if (float(x) > 1) is True else 2 * x,
         lambda x: attempt(lambda: 1 / float(x), lambda: x),
         lambda x: attempt(lambda: math.log(x), lambda: x),
     ],
@@ -515,18 +514,19 @@ def test_exceptions_that_the_function_would_catch_are_refused():
     assert lineara.trace(caught, np.float64(2.0))(np.float64(4.0)) == 0.25  # NumPy's raise nothing
 
 
-def test_is_true_of_what_is_not_known_is_refused():
-    def f(x):
-        return x if (x > 1) is not False else 2 * x
-
-    with pytest.raises(StagingError) as e:
-        lineara.trace(f, 2.0)
-    assert e.value.message == (
-        "`is False` of a staged bool[]: which truth value it is is not known while a program is "
-        "written; use np.where, lineara.cond or np.logical_not"
-    )
-    assert lineara.trace(f, np.float64(2.0))(np.float64(2.0)) == f(np.float64(2.0))
-    assert grad(f)(2.0) == 1.0
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x if (x > 1) is not False else 2 * x,
+        lambda x: x if (x > 1) is True else 2 * x,
+        lambda x: x if (float(x) > 1) is True else 2 * x,
+    ],
+)
+def test_is_true_is_what_it_is_plainly_of_pythons_truth_values_and_of_numpys(f):
+    for x in (2.0, 0.5, np.float64(2.0), np.float64(0.5)):
+        assert lineara.trace(f, x)(x) == lineara.jit(f)(x) == value_and_grad(f)(x)[0] == f(x)
+        (lane,) = lineara.vmap(f)(np.array([x]))
+        assert lane == f(np.float64(x))
 
 
 def test_numbers_that_are_pythons_in_one_round_and_numpys_in_another():
