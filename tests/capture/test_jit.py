@@ -1,6 +1,8 @@
 """jit: captured once for each form of the arguments, and anew where what it reached has changed."""
 
+import collections
 import functools
+import itertools
 import types
 
 import numpy as np
@@ -459,3 +461,68 @@ def test_writes_before_an_exception_of_a_function_that_prints_are_refused(capsys
         "check before anything is written"
     )
     assert capsys.readouterr().out == "x is 2.0\nx is -2.0\n"
+
+
+def test_a_number_for_which_a_loop_or_a_call_needs_a_value_is_a_constant():
+    def last(x, n):
+        for i in range(n):  # of no round, and then i is unbound
+            i = 2 * i
+            x = x + i
+        else:
+            i += 1
+        return x * i
+
+    def above(x, n):
+        for i in range(n):
+            x = x + i
+        if x > 3:
+            i += 1
+        return x * i
+
+    def first(x, n):
+        return x * sum(itertools.islice((1.0, 2.0, 3.0, 4.0), n))
+
+    def recent(x, n):
+        window = collections.deque(maxlen=n)
+        for k in range(4):
+            window.append(k * x)
+        return sum(window)
+
+    for f in (last, above, first, recent):
+        g = jit(f)
+        for n in (3, 2, 3):
+            assert g(2.0, n) == f(2.0, n)
+            assert jit(grad(f))(2.0, n) == grad(f)(2.0, n)
+        assert g.captures == 2
+    for f in (last, above):
+        with pytest.raises(UnboundLocalError):
+            jit(f)(2.0, 0)
+
+
+def test_an_exception_that_a_number_does_not_cause_leaves_it_an_input():
+    def checked(x, n, mode):
+        if mode == "bad":
+            raise ValueError("no such mode")
+        total = 0.0
+        for i in range(n):
+            total = total + i * x
+        return total
+
+    f = jit(checked)
+    with pytest.raises(ValueError, match="no such mode"):
+        f(2.0, 5, "bad")
+    assert [f(2.0, n, "good") for n in (5, 6, 7)] == [20.0, 30.0, 42.0]
+    assert f.captures == 1
+
+
+def test_a_variable_of_a_block_that_has_no_value_is_a_local_one():
+    def rises(x):
+        for v in x:
+            if v > 5:
+                last = v
+        if x[0] > 0:
+            last += 1
+        return last
+
+    with pytest.raises(UnboundLocalError, match="cannot access local variable 'last' where"):
+        jit(rises)(X)

@@ -72,12 +72,16 @@ def _as_python_says(error: NameError) -> NameError:
         trace = trace.tb_next
     block = frames[-1].f_code
     names = [n for n in block.co_freevars if f"free variable {n!r} " in str(error)]
-    function = re.sub(r"\.<locals>\.\w+\.\d*$", "", block.co_qualname)
-    own = [f.f_code for f in frames if f.f_code.co_qualname == function]
+    own = [f.f_code for f in frames if _function(f.f_code) == _function(block)]
     if not any([n in c.co_cellvars for n in names for c in own]):
         return error
     said = f"cannot access local variable {names[0]!r} where it is not associated with a value"
     return UnboundLocalError(said).with_traceback(error.__traceback__)
+
+
+def _function(code: CodeType) -> str:
+    """The name of the function that code belongs to, which may be a block of it."""
+    return re.sub(r"\.<locals>\.\w+\.\d*$", "", code.co_qualname)
 
 
 STRUCTURED = Way(_code, forms, forms.BUILTINS, _inside)

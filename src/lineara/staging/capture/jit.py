@@ -14,10 +14,7 @@ import numpy as np
 
 from lineara.errors import (
     LinearaError,
-    NoRuleError,
-    ShapeError,
     StagingError,
-    StructureError,
     TypeMismatchError,
 )
 from lineara.facts.hints import Leaf
@@ -41,6 +38,7 @@ from lineara.staging.control_flow import plain_key
 from lineara.staging.staged_level import weakness
 from lineara.staging.tracing import VARIABLE, Fixed, Staged, Whole, names_of_leaves, traced
 from lineara.tape.levels import innermost_level
+from lineara.tape.library_errors import line_of
 from lineara.tape.node import Array, Traced
 from lineara.tape.shared_memory import shares, written_in_one_place
 from lineara.tape.strides import narrow, strides_of
@@ -50,7 +48,6 @@ WAYS_OUT = (
     "jit(f, fallback=True) runs a function that cannot be captured as it is; lineara.static(n) "
     "makes a number that Python needs a constant, with a program for each value"
 )
-_REFUSALS = (StagingError, StructureError, ShapeError, NoRuleError)
 TRIED = 8  # whole numbers of which each is tried as an input where one has to be a constant
 
 
@@ -194,6 +191,7 @@ class Jitted(Remembers):
     def captured(self, call: Call, now: Reading | None = None) -> Captured:
         """The function captured anew; numbers that Python needs become constants."""
         constants = self.constants.setdefault(call.structure, {})
+        before = {**constants}
         others = [v for v in call.leaves if not isinstance(v, Traced) and not _is_numeric(v)]
         reached, drawn = Snapshot(self.f, *others), Snapshot(*GENERATORS)
         if len(reached.seen) >= LIMIT:
@@ -228,15 +226,19 @@ class Jitted(Remembers):
         while True:
             try:
                 staged, changed = attempt(constants)
-            except _REFUSALS as e:
+            except Exception as e:  # Python's too: a range may be empty, islice takes no staged one
                 final = isinstance(e, StagingError) and e.final
                 asked = e.leaves if isinstance(e, StagingError) else ()
                 whole = [i for i, v in enumerate(call.leaves) if _is_whole(v)]
                 open_ = [i for i in whole if i not in constants]
                 needed = {*asked} - {*constants} or _needed(attempt, constants, open_)
                 if final or not needed:
+                    constants.clear()
+                    constants |= before
                     raise
-                constants |= dict.fromkeys(needed, e.line)
+                constants |= dict.fromkeys(
+                    needed, e.line if isinstance(e, LinearaError) else line_of(e)
+                )
                 continue
             for f, names in reached.unread(self.f, how.called if how else ()):
                 refuse_unread(f, names)
@@ -277,7 +279,7 @@ def _needed(
             try:
                 attempt({*constants} | (needed - {i}))
                 needed.remove(i)
-            except _REFUSALS:
+            except Exception:
                 continue
     return needed
 
