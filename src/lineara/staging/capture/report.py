@@ -6,6 +6,7 @@ The function is captured once more, and what that leaves behind is put in words:
 for it otherwise.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType, FunctionType
@@ -153,8 +154,8 @@ def _shown(name: Name) -> str:
 
 def _things(reached: Snapshot) -> list[str]:
     """The classes of other objects that the function depends on."""
-    kinds = [type(x).__name__ for x, _ in reached.kept.values()]
-    return [f"{kinds.count(k)} of {k}" for k in dict.fromkeys(kinds)]
+    kinds = Counter([type(x).__name__ for x, _ in reached.kept.values()])
+    return [f"{n} object{'s' * (n > 1)} of class {kind}" for kind, n in kinds.items()]
 
 
 def _signature(captured: Captured) -> str:
