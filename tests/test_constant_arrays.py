@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from call_counts import calls
 
-from lineara import grad, linearize
+from lineara import grad, linearize, trace, vmap
 from lineara.errors import MutationError
 
 T = np.linspace(0.1, 0.9, 60)
@@ -338,3 +338,60 @@ def test_a_constant_that_meets_a_traced_value_takes_few_calls() -> None:
 
     g = grad(f)
     assert calls(lambda: g(T[:5], 12), 6) - calls(lambda: g(T[:5], 2), 6) <= 10 * 20
+
+
+# What each gives of constants has to be known where x is staged, of few elements and of many.
+KNOWN: dict[str, Callable[[Any, int], Any]] = {
+    "a mask": lambda x, n: (x * np.ones(n))[np.arange(n) % 2 == 0],
+    "a mask of floats": lambda x, n: (x * np.arange(n))[np.sin(np.arange(1.0 * n)) > 0.1],
+    "positions": lambda x, n: (x * np.arange(n))[np.arange(n)[::-1] // 2],
+    "an order": lambda x, n: (x * np.ones(n))[np.argsort(-np.arange(n))],
+    "positions of true": lambda x, n: (x * np.arange(n))[np.flatnonzero(np.arange(n) % 3)],
+    "distinct values": lambda x, n: x * np.unique(np.arange(n) % 7),
+    "taken": lambda x, n: np.ones(int(np.take(np.arange(n), np.arange(n) // 2)[-1])) * x,
+    "a size": lambda x, n: np.ones(int(np.arange(n).max())) * x,
+    "a condition": lambda x, n: x if np.arange(n).sum() % 2 else -x,
+}
+
+
+@pytest.mark.parametrize("n", [9, 99])
+@pytest.mark.parametrize("name", KNOWN)
+def test_what_is_calculated_from_constants_is_known_where_values_are_staged(
+    name: str, n: int
+) -> None:
+    def f(x: Any) -> Any:
+        return KNOWN[name](x, n)
+
+    np.testing.assert_array_equal(vmap(f)(np.array([1.5]))[0], f(1.5))
+    np.testing.assert_array_equal(trace(f, 1.5)(1.5), f(1.5))
+
+
+@pytest.mark.parametrize("n", [9, 99])
+def test_what_is_calculated_from_constants_is_written_without_those(n: int) -> None:
+    outside = np.arange(1.0 * n)
+
+    def f(x: Any) -> Any:
+        a = np.arange(1.0 * n)
+        b, c = a + 0, np.where(True, outside, a)
+        b[0], c[1] = 5.0, x
+        return np.stack([a * x, b, c])
+
+    expected = f(1.5)
+    np.testing.assert_array_equal(trace(f, 1.5)(1.5), expected)
+    np.testing.assert_array_equal(vmap(f)(np.array([1.5]))[0], expected)
+    assert outside[1] == 1.0
+
+
+@pytest.mark.filterwarnings("ignore")  # of casts, as NumPy's
+@pytest.mark.parametrize("dtype", ["l", "B", "?", "f4", "D"])
+@pytest.mark.parametrize("number", [1.5, -1.5, 300.7, 1e30, np.inf, np.nan])
+def test_a_staged_number_fills_an_array_cast_as_numpy_casts_it(number: float, dtype: str) -> None:
+    def f(x: Any) -> Any:
+        fills = [np.full(2, v, dtype) for v in (x, float(x), 1j * x)]
+        return np.stack([*fills, np.full_like(np.ones(2, dtype), x), np.full(2, [x, x], dtype)])
+
+    expected = f(np.float64(number))
+    found = vmap(f)(np.array([number]))[0]
+    assert found.dtype == expected.dtype
+    if dtype not in "lB" or 0 <= number < 256:  # of other numbers, C does not say what a cast gives
+        np.testing.assert_array_equal(found, expected)

@@ -22,6 +22,7 @@ from lineara.tape.node import (
     Array,
     Scalar,
     Traced,
+    as_type,
     becomes_other,
     follows,
     layout,
@@ -108,9 +109,11 @@ def full(original: Callable[..., Any]) -> Callable[..., Any]:
         made = like(original)(shape, 0.0, *args, **kwargs)
         if made.dtype.kind == "O":
             made[...] = objects(array(fill_value))
-        elif staged(fill_value) and not isinstance(made, Traced):  # whole numbers are not written
-            same = op("astype")(fill_value, dtype=made.dtype)
-            return op("broadcast_to")(same, shape=made.shape)
+        elif staged(fill_value):  # where NumPy casts, an element that is set is converted by int()
+            same = as_type(as_array(fill_value), made.dtype)
+            if not isinstance(made, Traced):
+                return op("broadcast_to")(same, shape=made.shape)
+            made[...] = same
         else:
             made[...] = fill_value
         return made

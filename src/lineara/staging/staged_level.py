@@ -357,13 +357,18 @@ class StagedLevel(Level):
         return o
 
     def entered(self, a: Any) -> Any:
-        """An operand: a box, or what is constant."""
+        """An operand as it stands in the program: a box, or what is constant."""
+        a = self.operand(a)
+        return self.constant(a) if _is_plain(a) else a
+
+    def operand(self, a: Any) -> Any:
+        """A value, or those of a tuple or list, with boxes for what is staged or traced."""
         kind = type(a)
         if issubclass(kind, Traced):
             a = a.now()
             kind = type(a)
         if not issubclass(kind, Traced):
-            return self.constant(a) if issubclass(kind, np.ndarray) else a
+            return tuple(map(self.operand, a)) if isinstance(a, tuple | list) else a
         if a.level is self:
             if a.v.emitter is not self.out:
                 raise outlived()
@@ -459,19 +464,20 @@ class StagedLevel(Level):
                 refuse_own_rules(primitive.name, a)
         if np.geterr() != self.shared.errors:
             self.refuse_errors(primitive, args)
+        given, operands = params, tuple([self.operand(a) for a in args])
+        if Boxed not in map(type, operands):
+            known = {k: self.operand(v) for k, v in params.items()}
+            if not any(boxes(known)):  # of constants, however large: calculated now
+                return self.calculated(primitive(*map(_copied, operands), **known))
         if primitive.name in UNSIZED:
             raise StagingError(
                 f"{primitive.name}: the shape of the result depends on staged values; "
                 "keep the shape with np.where(condition, a, b), or count with a sum"
             )
-        entered = tuple([self.entered(a) for a in args])
-        given, params = params, {k: self.parameter(v) for k, v in params.items()}
-        placed = any(boxes(params))
-        if placed:
+        entered = tuple([self.constant(a) if _is_plain(a) else a for a in operands])
+        params = {k: self.parameter(v) for k, v in params.items()}
+        if any(boxes(params)):
             self.uncaught(f"{primitive.name} at a staged place", [IndexError])
-        if not placed and Boxed not in map(type, entered):
-            y = primitive(*entered, **params)
-            return self.own(y) if type_of(y).shape else y
         try:
             y = self.out.interpret(primitive, entered, params)
             if isinstance(y, Boxed) and y.dtype.kind in "SUT":
@@ -582,6 +588,12 @@ class StagedLevel(Level):
         """A fresh array of constants, into which staged values may be written."""
         return self.buffer(y)
 
+    def calculated(self, y: Shaped) -> Any:
+        """What a primitive gave of constants: numbers, and arrays that may be written."""
+        if isinstance(y, tuple):
+            return tuple(map(self.calculated, y))
+        return self.own(y) if type_of(y).shape else y
+
     def handle(self, part: WrittenView) -> Any:
         """An array at a region of a cell."""
         o = self.XW()
@@ -677,6 +689,16 @@ def _parts(at: Index) -> tuple[Any, ...]:
 
 def _settled(a: Value) -> Any:
     return a.now() if isinstance(a, Traced) else a
+
+
+def _is_plain(a: object) -> bool:
+    """Whether an operand is an array of constants."""
+    return issubclass(type(a), np.ndarray)
+
+
+def _copied(a: Any) -> Any:
+    """A constant of which nothing else sees what is written into it."""
+    return a.copy(order="K") if _is_plain(a) else a
 
 
 def _below(n: Box) -> Any:
