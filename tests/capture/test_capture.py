@@ -675,3 +675,17 @@ def test_masks_and_places_made_of_constants_in_the_function_are_known():
 
     x = np.ones(2)
     assert capture(f, x)(3 * x) == f(3 * x)
+
+
+def test_a_loop_that_has_no_end_while_the_program_is_written_is_refused(monkeypatch):
+    monkeypatch.setattr("lineara.staging.capture.forms.ENDLESS", 1000)
+
+    def f(x):
+        going = True
+        while going:
+            x = x * 0.5
+        return x
+
+    with pytest.raises(StagingError, match="written out in more than 1000 operations") as e:
+        capture(f, 1.0)
+    assert "while going:" in str(e.value) or "x = x * 0.5" in str(e.value)

@@ -64,6 +64,7 @@ WRITTEN_OUT = 3  # rounds; a loop of so few is written out
 FORM, BRANCH = "form", "branch"  # what statements became that are forms of the program
 ATTEMPTS = 2  # how often a loop is tried as a form before its rounds are written out
 
+ENDLESS = 100_000  # operations of a loop that Python runs, after which it counts as endless
 Block: TypeAlias = Callable[[], Any] | None  # of statements, where there are any
 
 
@@ -179,6 +180,8 @@ def while_(
 
 
 def _rounds_while(test: Callable[..., Any], body: Callable[..., Any], variables: Variables) -> Way:
+    level = tracing()
+    start = len(level.out.bindings) if level else 0
     while True:
         before = variables.all()
         go = truth(test())
@@ -193,6 +196,12 @@ def _rounds_while(test: Callable[..., Any], body: Callable[..., Any], variables:
             variables.reset(before)
             _refuse(body)
         way = body()
+        if level and len(level.out.bindings) - start > ENDLESS:
+            raise StagingError(
+                f"a while loop whose condition is known as the program is written was written out "
+                f"in more than {ENDLESS} operations, and may have no end; let its condition "
+                "depend on what the rounds calculate, or use lineara.while_loop"
+            )
         if isinstance(way, Mixed):
             return follow(
                 without(way, variables, CONTINUED),
