@@ -415,6 +415,24 @@ def test_what_is_reached_in_other_ways_is_looked_at_too(monkeypatch):
         assert g.captures in (2, 3)  # a cache of singledispatch is looked at too
 
 
+def test_what_others_keep_in_a_module_of_python_is_not_gone_through(monkeypatch):
+    module = types.ModuleType("lineara_tests_settings")
+    module.k = 2.0
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    kept = [[] for _ in range(50_000)]  # more than jit looks at
+    monkeypatch.setattr(sys, "lineara_tests_hook", kept, raising=False)
+    g = jit(lambda x: x * sys.modules["lineara_tests_settings"].k)
+    assert g(2.0) == 4.0
+    kept.clear()
+    assert (g(2.0), g.captures) == (4.0, 1)
+    module.k = 3.0
+    assert (g(2.0), g.captures) == (6.0, 2)
+    h = jit(lambda x: x * len(sys.lineara_tests_hook))
+    assert h(2.0) == 0.0
+    kept.append(1)
+    assert h(2.0) == 2.0
+
+
 def test_an_object_that_does_not_tell_what_it_holds_is_refused():
     memory = (ctypes.c_double * 2)(1.0, 2.0)
     with pytest.raises(StagingError) as e:

@@ -193,6 +193,22 @@ def a_new_rule(kind, wrong):
     )
 
 
+def is_refused_where_it_is_wrong(kind, axes, way):
+    """Right values by a right rule, in lanes or without; an error of a wrong one."""
+    at = [rng.uniform(0.5, 1.5, size=(4, 3) if axis == 0 else 3) for axis in axes or (0, 0)]
+
+    def over(f):
+        return lambda a, x: np.sum((lineara.vmap(f, axes)(a, x) if axes else f(a, x)) ** 2)
+
+    found = way(over(a_new_rule(kind, wrong=False)), *at)
+    wanted = way(over(lambda a, x: a * x), *at)
+    pairs = zip(found, wanted, strict=True) if isinstance(found, tuple) else [(found, wanted)]
+    for got, want in pairs:
+        close(got, want)
+    with pytest.raises(RuleError, match="mend the rule"):
+        way(over(a_new_rule(kind, wrong=True)), *at)
+
+
 @pytest.mark.parametrize("axes", [(None, 0), (0, None), (0, 0)])
 @pytest.mark.parametrize("kind", ["jvp", "vjp"])
 @pytest.mark.parametrize(
@@ -207,18 +223,51 @@ def a_new_rule(kind, wrong):
     ],
 )
 def test_the_first_call_of_a_rule_may_be_in_lanes(kind, axes, way):
-    at = [rng.uniform(0.5, 1.5, size=(4, 3) if axis == 0 else 3) for axis in axes]
+    is_refused_where_it_is_wrong(kind, axes, way)
 
-    def over(f):
-        return lambda a, x: np.sum(lineara.vmap(f, axes)(a, x) ** 2)
 
-    found = way(over(a_new_rule(kind, wrong=False)), *at)
-    wanted = way(over(lambda a, x: a * x), *at)
-    pairs = zip(found, wanted, strict=True) if isinstance(found, tuple) else [(found, wanted)]
-    for got, want in pairs:
-        close(got, want)
-    with pytest.raises(RuleError, match="mend the rule"):
-        way(over(a_new_rule(kind, wrong=True)), *at)
+def in_rounds(f, a, x):
+    return lineara.fori_loop(0, 3, lambda i, c: c + f(a * c / 9, x), 1.0)
+
+
+def in_a_branch(f, a, x):
+    return lineara.cond(np.sum(a) > 0, lambda a: f(a, x), np.sum, a)
+
+
+def of_second_order(f, a, x):
+    return np.sum(lineara.grad(f, 1)(a, x) ** 2)
+
+
+@pytest.mark.parametrize("axes", [(0, 0), None])
+@pytest.mark.parametrize("kind", ["jvp", "vjp"])
+@pytest.mark.parametrize(
+    "way",
+    [
+        lambda f, *at: lineara.trace(lineara.grad(f, (0, 1)), *at)(*at),
+        lambda f, *at: lineara.jit(f)(*at),
+        lambda f, *at: lineara.jit(lineara.grad(f, (0, 1)))(*at),
+        lambda f, *at: lineara.jit(lineara.grad(f, (0, 1)), engine="native")(*at),
+        lambda f, *at: lineara.jit(lambda *v: lineara.jvp(f, v, v)[1])(*at),
+        lambda f, *at: lineara.jit(lineara.grad(lambda a: in_rounds(f, a, at[1])))(at[0]),
+        lambda f, *at: lineara.jit(lineara.grad(lambda a: in_a_branch(f, a, at[1])))(at[0]),
+        lambda f, *at: lineara.jit(lineara.grad(lambda a: of_second_order(f, a, at[1])))(at[0]),
+        lambda f, *at: lineara.grad(lineara.jit(f), (0, 1))(*at),
+        lambda f, *at: lineara.jit(lineara.vmap(lineara.grad(f)))(*(np.stack([v, v]) for v in at)),
+        lambda f, *at: lineara.vmap(lineara.jit(lineara.grad(f)))(*(np.stack([v, v]) for v in at)),
+    ],
+)
+def test_a_program_that_uses_a_rule_in_a_derivative_alone_tests_it_too(kind, axes, way):
+    is_refused_where_it_is_wrong(kind, axes, way)
+
+
+def test_a_rule_that_was_tested_is_not_tested_again():
+    rule = a_new_rule("jvp", wrong=False)
+    points = []
+    rule.check = lambda args, options: points.append(args)
+    g = lineara.jit(lineara.grad(lambda x: np.sum(lineara.vmap(rule)(x, x))))
+    for k in (1.0, 2.0):
+        close(g(k * X), 2 * k * X)
+    assert points == [(X[0], X[0])]
 
 
 def test_the_rule_is_used_and_not_the_text():

@@ -28,7 +28,8 @@ class defined(HigherOrder):
     """f(xs;), the results of a definition of a program, in a list."""
 
     def evaluate(self, xp: Namespace, /, *values: Any, definition: Any, name: str) -> Any:
-        """The value, by the evaluator."""
+        """The value, by the evaluator; rules that it meets are tested before."""
+        definition.test(values)
         return list(definition.run(values).results)
 
     def trace_staged(self, level: Level, args: tuple, params: dict[str, Any]) -> Any:

@@ -4,6 +4,7 @@ Whatever is traced ends as one: a function (`tracing.Staged`), a function within
 (`definition_of.Apart`), and every derivative that the passes make of these.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
@@ -110,7 +111,16 @@ class Definition(NamedTuple):
             name += lanes or E
             alone = vectors_only(program.defs[name], len(self.text.results))
             known[self.name, way, lanes] = self.renamed(program.with_(alone), name)
-        return known[self.name, way, lanes]._replace(rules=self.rules)
+        alike = known[self.name, way, lanes]
+        return alike._replace(rules={**self._rules_ahead(alike.program), **self.rules})
+
+    def _rules_ahead(self, derived: Program) -> dict[str, "_Ahead"]:
+        """Of definitions derived of one with a rule, that rule: they may run where it does not."""
+        return {
+            g: _Ahead(rule, len(self.program.defs[f].params))
+            for f, rule in self.rules.items() if f in self.program.defs
+            for g in derived.defs if _DERIVED.fullmatch(g.removeprefix(f))
+        }  # fmt: skip
 
     def kills(self, way: str) -> bool:
         """Whether vectors without dead lanes may get some in the linear part."""
@@ -135,6 +145,26 @@ class Definition(NamedTuple):
             return base + f[len(base) :].replace(".", "'")
 
         return Definition(rename(needed(program, name), named), named(name), self.rules)
+
+
+# After the name of a definition, in what is derived of it and is given what it was given.
+_DERIVED = re.compile(r"[.'](jvp|vjp|done)((?![.'](lin|t)\b).)*")
+
+
+class _Ahead(NamedTuple):
+    """A rule, where a derivative is given the values of its definition, and vectors after them."""
+
+    rule: Any
+    formals: int
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether the rule was tested."""
+        return self.rule.is_tested
+
+    def test(self, values: Sequence[Any]) -> None:
+        """Test it with the values that come first."""
+        self.rule.test(values[: self.formals])
 
 
 class _Done(Mapped):

@@ -392,12 +392,18 @@ def _places(f: FunctionType) -> list[Name]:
     modules = [p.was for p in places if issubclass(type(p.was), ModuleType)]
     for m in modules:  # grows as it is gone through
         held = vars(m)
-        every = asks and is_user_file(held.get("__file__") or "<made>")
+        file = held.get("__file__") or ("" if _is_pythons_module(m) else "<made>")
+        every = asks and bool(file) and is_user_file(file)
         named = [*held] if every else [n for n in names if n in held]
         places += [Name(held, n, held[n]) for n in named]
         parts = [held[n] for n in named]
         modules += [v for v in parts if isinstance(v, ModuleType) and v not in modules]
     return places
+
+
+def _is_pythons_module(m: ModuleType) -> bool:
+    """Whether a module is of Python's library: `sys` leads to what hooks and others left there."""
+    return m.__name__.partition(".")[0] in sys.stdlib_module_names
 
 
 _BY_TEXT = {"getattr", "vars", "__dict__", "modules", "import_module"}
