@@ -262,14 +262,14 @@ def test_large_constants_are_formals_with_values_beside():
 @pytest.mark.parametrize(
     ("f", "said"),
     [
-        (lambda x: [x, 2.0][x.astype(int)[0]], "lineara.fori_loop"),
+        (lambda x: [x, 2.0][x.astype(int)[0]], "it must keep its shape"),
         (lambda x: x * len("x" * int(x[0])), "constants of the program"),
         (lambda x: x[x > 0].sum(), "np.where"),
         (lambda x: np.flatnonzero(x), "depends on staged values"),
     ],
 )
 def test_asking_for_a_value_is_an_error_with_the_line(f, said):
-    with pytest.raises(StagingError, match=said) as caught:
+    with pytest.raises((StagingError, ShapeError), match=said) as caught:
         lineara.trace(f, np.ones(3))
     assert "test_trace.py" in str(caught.value)
 

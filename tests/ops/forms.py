@@ -408,7 +408,7 @@ ASKS = {  # what a form cannot do while a program is written, where values are n
     r"sturges|poly1d": DEPENDS,
     r"np\.arange\(s": "not known while a program is written",
     r"np\.poly\(M": UNKNOWN if COMPLEX else DEPENDS,
-    r"^sorted\(|real_if_close\(x \+|roots|emath|if a < 0": UNKNOWN,
+    r"real_if_close\(x \+|roots|emath|if a < 0": UNKNOWN,
     r"np\.poly(div\([vy][^,]*, [xv]\)|\(x \+)": UNKNOWN,
 }
 if not COMPLEX:
