@@ -10,11 +10,12 @@ import functools
 import operator
 import warnings
 from collections.abc import Callable, Iterator, Sequence, Sized
+from types import GeneratorType
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from lineara.errors import LinearaError, StagingError, user_line
+from lineara.errors import LinearaError, StagingError, user_frame, user_line
 from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.python.number_classes import constructor
@@ -41,10 +42,10 @@ from lineara.staging.capture.branches import (
 )
 from lineara.staging.capture.calls import called
 from lineara.staging.capture.choices import OneOf, Told, is_perhaps, tell, told_by
-from lineara.staging.capture.containers import Consumed
+from lineara.staging.capture.containers import Consumed, Snapshot
 from lineara.staging.capture.lists import Stacked, Wanted
 from lineara.staging.capture.loops import ChoiceNeeded, Loop
-from lineara.staging.capture.sequences import Items, items_of
+from lineara.staging.capture.sequences import Items, items_of, went_on
 from lineara.staging.capture.variables import (
     BREAK,
     BROKEN,
@@ -225,13 +226,18 @@ def for_(
     items = items_of(iterable)
     note(body, type(iterable) if items is None else items.rounds)
     if items is None:
-        way = _rounds(iter(iterable), body, variables)
+        through = iter(iterable)
+        iterators = _advanced(iterable, through)
+        way = _rounds(through, body, variables)
+        if isinstance(way, Mixed):
+            _refuse_use(iterators)
     elif is_staged(items.rounds):
         go = op("less")(0, items.rounds)
         loop = lambda: Loop(variables, body, items.at, items.rounds, None, go).write()  # noqa: E731
         done, way = _as_form(body, loop, must=True)
         if not done:
             _refuse(body)
+        items.end(known=way is None)
     else:
         way = _numbered(items, 0, body, variables)
     if items is not None:
@@ -239,9 +245,34 @@ def for_(
     return _after(way, orelse, rest, variables)
 
 
+def _advanced(iterable: Any, through: Iterator[Any]) -> list[Any]:
+    """The iterators that rounds advance which others may hold."""
+    if through is iterable or isinstance(through, GeneratorType):
+        return Snapshot(through).advances()
+    return []  # but one of the loop's own
+
+
+def _refuse_use(iterators: list[Any]) -> None:
+    """Refuse that iterators are used after rounds that staged values may end early.
+
+    They may be where a variable of the functions that run leads to them.
+    """
+    if not iterators:
+        return
+    frame, holders = user_frame(), []
+    while frame is not None and frame.f_code.co_name != "<module>":
+        holders += [v for n, v in frame.f_locals.items() if not n.endswith(".")]
+        frame = user_frame(frame.f_back) if frame.f_back else None
+    reached = Snapshot(*holders).seen
+    for x in iterators:
+        if id(x) in reached:
+            raise went_on(x)
+
+
 def _numbered(items: Items, first: int, body: Callable[..., Any], variables: Variables) -> Way:
     """Rounds over items that are found by number, from one of them on."""
     n = items.rounds
+    items.begin(first)
     for k in range(first, n):
         if n - k > WRITTEN_OUT:
             at = items.at if k == 0 else (lambda i, k=k: items.at(i + k))
@@ -251,7 +282,9 @@ def _numbered(items: Items, first: int, body: Callable[..., Any], variables: Var
                 chooses=k > 0,
             )
             if done:
+                items.end(known=way is None)
                 return way
+        items.go_on(k)
         way = body(items.at(k))
         if isinstance(way, Mixed):
             more = lambda k=k: _numbered(items, k + 1, body, variables)  # noqa: E731
@@ -471,10 +504,13 @@ def _until(decides: bool, combined: Callable[..., Any]) -> Any:
         if isinstance(values, Traced) and len(values.shape) == 1:
             return _truth_value(truth(np.any(values) if decides else np.all(values)))
         items = values if isinstance(values, Consumed) else Consumed(values)
+        iterators = [] if items is values else _advanced(values, items.items)
         for v in items:
             t = truth(v)
             if is_staged(t):
-                return _truth_value(combined(t, lambda: call(items)))
+                any_or_all = _truth_value(combined(t, lambda: call(items)))
+                _refuse_use(iterators)
+                return any_or_all
             if t is decides:
                 return decides
         return not decides

@@ -21,9 +21,14 @@ from lineara.staging.control_flow import tracing
 from lineara.staging.windows import is_window
 from lineara.tape.node import Traced
 
+ENDED, UNKNOWN = -1, -2  # where a loop of the program has left an iterator
+
 
 class Items:
-    """Items that are found by their number; those of ranges and arrays, paired and counted."""
+    """Items that are found by their number; those of ranges and arrays, paired and counted.
+
+    As an iterator in Python it is at an item, `_next`, or where a loop has left it.
+    """
 
     __slots__ = ("_next", "at", "rounds", "stacked")
 
@@ -35,6 +40,20 @@ class Items:
 
     def __reduce__(self) -> Any:
         return iter, (self.at,), self._next
+
+    def begin(self, at: int) -> None:
+        """Be at an item, as a loop goes on from there."""
+        self._next = at
+
+    def go_on(self, at: int) -> None:
+        """Be behind an item, where nothing but the loop that has come to it went on."""
+        if self._next != at:
+            raise went_on(self)
+        self._next = at + 1
+
+    def end(self, known: bool) -> None:
+        """Be at the end, or where staged values say."""
+        self._next = ENDED if known else UNKNOWN
 
     def refuse_growth(self) -> None:
         """Refuse to have gone through a list that has become longer or shorter meanwhile."""
@@ -51,12 +70,23 @@ class Items:
 
     def __next__(self) -> Any:
         """The next item, for those who go through them in Python."""
-        n = operator.index(self.rounds)
-        if self._next >= n:
+        if self._next == UNKNOWN:
+            raise went_on(self)
+        if self._next == ENDED or self._next >= operator.index(self.rounds):
             self.refuse_growth()
             raise StopIteration
         self._next += 1
         return self.at(self._next - 1)
+
+
+def went_on(x: Iterator[Any]) -> StagingError:
+    """The error of an iterator that is used where a loop may have left it."""
+    what = "of an array or a range" if isinstance(x, Items) else type(x).__name__
+    return StagingError(
+        f"an iterator ({what}) is in use beside a staged loop that goes through it, or after one "
+        "that staged values may end early: how far it went depends on values; go through a list "
+        "or an array, and count where the loop was left"
+    )
 
 
 class Range:
@@ -132,7 +162,15 @@ def enumerate_(iterable: Any, start: int = 0) -> Any:
     items = items_of(iterable)
     if items is None:
         return builtins.enumerate(iterable, start)
+    _hand_on(iterable)
     return Items(items.rounds, lambda i: (i + start if start else i, items.at(i)), items)
+
+
+def _hand_on(*iterables: Any) -> None:
+    """Iterators go on as what is made of them does."""
+    for x in iterables:
+        if isinstance(x, Items):
+            x.end(known=False)
 
 
 def is_place(at: Leaf) -> bool:
@@ -211,11 +249,13 @@ def zip_(*iterables: Any, strict: bool = False) -> Any:
     """`zip`, by number where all have items by number, and as many."""
     several = [items_of(x) for x in iterables]
     whole = [f for f in several if f is not None]
-    if not several or len(whole) < len(several) or any([is_staged(f.rounds) for f in whole]):
+    known = whole and len({*map(id, whole)}) == len(several)  # an iterator may come twice
+    if not known or any([is_staged(f.rounds) for f in whole]):
         return builtins.zip(*iterables, strict=strict)
     lengths = {f.rounds for f in whole}
     if strict and len(lengths) > 1:
         return builtins.zip(*iterables, strict=True)
+    _hand_on(*iterables)
     return Items(min(lengths), lambda i: tuple([f.at(i) for f in whole]), *whole)
 
 
