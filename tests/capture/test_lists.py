@@ -1,6 +1,7 @@
 """Lists that grow, or are read and written where staged numbers say: arrays hold their items."""
 
 import copy
+import heapq
 
 import numpy as np
 import pytest
@@ -646,3 +647,18 @@ def test_what_cannot_be_held_as_an_array_is_an_error(f, kind, said):
         capture(f, X)
     assert e.value.message == said
     assert f.__name__ in str(e.value)
+
+
+@pytest.mark.parametrize("use", [heapq.heappush, heapq.heapreplace, heapq.heappop, heapq.heapify])
+def test_compiled_code_that_compares_what_lies_in_a_stacked_list_is_refused(use):
+    needed = 1 if use in (heapq.heappop, heapq.heapify) else 2
+
+    def f(x):
+        ys = [0.0]
+        for v in x:
+            ys.append(v)
+        use(*[ys, 3.0][:needed])
+        return ys[0]
+
+    with pytest.raises(StagingError, match="C code read the storage of a list that is held"):
+        lineara.jit(f)(X)

@@ -1,5 +1,6 @@
 """Containers as state: what branches and loops change in lists, dicts and objects is carried."""
 
+import copy
 from collections import defaultdict, deque
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -384,3 +385,19 @@ def test_what_is_not_changed_may_be_one_of_several():
         return best[0] + row[0]
 
     assert capture(f, X)(X) == f(X)
+
+
+CHANGED = [
+    (lambda xs: (xs.append(xs[0] * 2), xs)[1], [1.0, 2.0], [3.0, 5.0]),
+    (lambda xs: (xs.pop(), xs)[1], [1.0, 2.0], [3.0, 5.0]),
+    (lambda d: (d.update(c=d["a"] * 2), d)[1], {"a": 1.0, "b": 2.0}, {"a": 3.0, "b": 5.0}),
+    (lambda d: (d["b"].update(c=d["a"]), d["b"])[1], {"a": 1.0, "b": {"c": 2.0, "d": 3.0}},
+     {"a": 5.0, "b": {"c": 7.0, "d": 9.0}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("f", "first", "second"), CHANGED)
+def test_a_traced_function_gives_an_argument_that_it_has_changed(f, first, second):
+    program = lineara.trace(f, copy.deepcopy(first))
+    for given in (first, second):
+        assert program(copy.deepcopy(given)) == f(copy.deepcopy(given))

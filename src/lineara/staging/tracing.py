@@ -248,7 +248,9 @@ def _traced(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], reading:
         if calls:
             writes, contents = given.written()
             out = (out, contents) if writes else out
-        made, results = definition(level, name, given.formals, overlay().restore(out), name)
+        out = overlay().restore(out)
+        flatten(out)  # which reads what it gives of the arguments, before their formals are asked
+        made, results = definition(level, name, given.formals, out, name)
         beside = [value for _, value in level.beside]
         shared = level.shared
     program = needed(Program(shared.types, {**shared.defs, made.name: made}), made.name)

@@ -224,7 +224,7 @@ class List(ShownAs, Answering, HeldAsArray, list):
         self.most = self.peak = len(items)
         self._note([v for c in columns for v in c])
         list.clear(self)
-        list.append(self, INSTEAD)
+        list.extend(self, STORED)
         self.__class__ = Stacked  # type: ignore[assignment]
 
     def want(self, examples: Sequence[Example], rooms: int = 0) -> None:
@@ -329,10 +329,12 @@ class _Instead:
             "how it is read or grows; give it an array, np.array(values)"
         )
 
-    __float__ = __index__ = __iter__ = __len__ = __bool__ = __lt__ = __add__ = __mul__ = _refuse
+    __float__ = __index__ = __iter__ = __len__ = __bool__ = __add__ = __mul__ = _refuse
+    __lt__ = __gt__ = __le__ = __ge__ = __eq__ = __ne__ = __radd__ = __rmul__ = _refuse  # type: ignore[assignment]
+    __hash__ = object.__hash__
 
 
-INSTEAD = _Instead()
+STORED = (_Instead(),) * 3  # so many are compared wherever they are a heap
 
 
 class _Rows(NamedTuple):
@@ -387,7 +389,7 @@ class Stacked(List):
     ) -> "Stacked":
         """A list that arrays hold."""
         made = cls()
-        list.append(made, INSTEAD)
+        list.extend(made, STORED)
         made.home, made.form, made.arrays = level, form, [*arrays]
         made.examples = [Example(form.structure, form.constants, form.likes)]
         made.token, made.sources = Token(), []
