@@ -4,13 +4,15 @@ Which branch a `try` takes is then not known while the program is written, so it
 handlers are those of CPython's exception tables, at the places where the frames stand.
 """
 
+import ast
 import dis
+import linecache
 import sys
 from collections.abc import Sequence
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
-from lineara.errors import StagingError, is_own_file
+from lineara.errors import StagingError, describe_line, is_own_file
 
 _PUSHES = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_DEREF", "LOAD_CONST")
 _SKIPPED = ("PUSH_EXC_INFO", "NOP", "PUSH_NULL", "COPY_FREE_VARS", "LOAD_CLASSDEREF")
@@ -22,14 +24,20 @@ class Handler(NamedTuple):
 
     loads: tuple[dis.Instruction, ...]
     every: bool = False  # it catches all there are
+    cleans: bool = False  # it is that of a `finally` or a `with`, and lets them pass
 
 
-def refuse_caught(what: str, kinds: Sequence[type[BaseException]], end: FrameType | None) -> None:
-    """Refuse an operation whose exception a frame inside of `end` would catch."""
+def refuse_caught(what: str, kinds: Sequence[type[BaseException]], end: FrameType | None) -> bool:
+    """Refuse an operation whose exception a frame inside of `end` would catch.
+
+    Whether one of them would do something on the way out.
+    """
     frame: Any = sys._getframe(1)
+    cleaned = False
     while frame is not None and frame is not end:
         if frame.f_code.co_exceptiontable and not is_own_file(frame.f_code.co_filename):
             for handler in _handlers(frame.f_code, frame.f_lasti):
+                cleaned = cleaned or handler.cleans
                 caught = _caught(handler, frame, kinds)
                 if caught is not None:
                     raise StagingError(
@@ -38,10 +46,37 @@ def refuse_caught(what: str, kinds: Sequence[type[BaseException]], end: FrameTyp
                         "numbers, or let the exception out"
                     )
         frame = frame.f_back
+    return cleaned
+
+
+def cleaning_line(end: FrameType | None) -> str:
+    """The line of a `finally`, or of an `__exit__`, that is done inside of `end`; or nothing."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame is not end:
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        if not is_own_file(file) and (
+            frame.f_code.co_name == "__exit__" or any([line in r for r in _finally_lines(file)])
+        ):
+            return describe_line(file, line, frame.f_code.co_name)
+        frame = frame.f_back
+    return ""
+
+
+def _finally_lines(file: str) -> list[range]:
+    """The lines of the `finally` blocks of a file."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return []
+    tries = [n for n in ast.walk(tree) if isinstance(n, ast.Try | ast.TryStar) and n.finalbody]
+    ends = [(n.finalbody[0].lineno, n.finalbody[-1].end_lineno or 0) for n in tries]
+    return [range(first, last + 1) for first, last in ends]
 
 
 def _caught(handler: Handler, frame: FrameType, kinds: Sequence[type[BaseException]]) -> str | None:
     """The first of these exceptions that a handler catches; one whose classes are hidden may."""
+    if handler.cleans:
+        return None
     if handler.every:
         return kinds[0].__name__
     try:
@@ -104,7 +139,7 @@ def _found(code: CodeType, at: int) -> tuple[Handler, ...]:
     while entry is not None and entry.target not in seen:
         seen.add(entry.target)
         at = entry.target
-        handlers += _clauses(instructions, index, index[at])
+        handlers += _clauses(instructions, index, index[at]) or [Handler((), cleans=True)]
         of_with = "WITH_EXCEPT_START" in [i.opname for i in instructions[index[at] :][:2]]
         if of_with and _suppresses(instructions, index.get(entry.start, 0)):
             handlers.append(Handler((), True))

@@ -42,7 +42,7 @@ from lineara.python import structured_code
 from lineara.python.function_copies import is_user_code
 from lineara.python.numpy_layout import lay_of
 from lineara.python.user_code import reading
-from lineara.staging.caught_errors import refuse_caught
+from lineara.staging.caught_errors import cleaning_line, refuse_caught
 from lineara.staging.staged_arrays import LITERAL, Cell, Region, StagedArray, as_box, boxes
 from lineara.tape.class_questions import asks_who_multiplies, hidden, in_object, lacking
 from lineara.tape.codegen import COMPARISONS, compared_staged, is_exact, with_exact
@@ -85,6 +85,7 @@ class Shared:
         self.asked = False  # whether something depends on how an array lies in memory
         self.written = False  # whether an array was written
         self.kinded = False  # whether something depends on which numbers are Python's
+        self.cleaned = False  # whether something may raise in a try with a finally, or in a with
         self.raising: set[str] = set()  # definitions that may raise what Python raises
         self.copied: list[
             Any
@@ -614,7 +615,20 @@ class StagedLevel(Level):
     def uncaught(self, what: str, kinds: Sequence[type[BaseException]] = PYTHONS) -> None:
         """Refuse what may raise where the function that is traced would catch that."""
         outermost = next(v for v in threads.open if isinstance(v, StagedLevel))
-        refuse_caught(what, kinds, outermost.frame)
+        if refuse_caught(what, kinds, outermost.frame):
+            self.shared.cleaned = True
+
+    def reported(self, what: str) -> None:
+        """Refuse what the program would not do where it raises, and Python would."""
+        outermost = next(v for v in threads.open if isinstance(v, StagedLevel))
+        line = cleaning_line(outermost.frame) if self.shared.cleaned else ""
+        if line:
+            raise StagingError(
+                f"{what} is done in a finally or an __exit__, after what may raise as the program "
+                "runs: it would end there, and this would not be done; do it after the try, or "
+                "let nothing raise in it",
+                line=line,
+            )
 
     def applied(self, names: Sequence[str]) -> None:
         """Definitions are applied: they may raise what theirs raises."""

@@ -22,6 +22,7 @@ def print_(*values: Tree, **options: Any) -> None:
     if reading() is None:
         builtins.print(*values, **options)
     else:
+        level_of_trace().reported("print")
         report(level_of_trace(), True, builtins.print, *values, line=user_line(), **options)
 
 
@@ -47,6 +48,7 @@ def warn(
         registry=real.setdefault("__warningregistry__", {}),
         source=source,
     )
+    level_of_trace().reported("warnings.warn")
     report(level_of_trace(), True, explicit, message, line=user_line())
 
 
