@@ -526,3 +526,45 @@ def test_a_variable_of_a_block_that_has_no_value_is_a_local_one():
 
     with pytest.raises(UnboundLocalError, match="cannot access local variable 'last' where"):
         jit(rises)(X)
+
+
+def test_what_is_done_before_an_exception_that_ends_the_capture_is_done(capsys):
+    def f(x, mode):
+        print("start", x[0])
+        x[0] = 9.0
+        if mode == "bad":
+            raise KeyError("mode")
+        return x[1]
+
+    def loss(x, mode):
+        print("start", x[1])
+        return {"good": 2.0}[mode] * x[1]
+
+    for g, plain in ((jit(f), f), (jit(grad(loss)), grad(loss))):
+        for mode in ("good", "bad", "bad"):
+            done = []
+            for h in (g, plain):
+                given = X.copy()
+                try:
+                    value = h(given, mode)
+                except KeyError as e:
+                    value = str(e)
+                done.append((str(value), given.tolist(), capsys.readouterr().out))
+            assert done[0] == done[1]
+            assert "start" in done[0][2]
+
+
+def test_a_function_that_runs_as_it_is_runs_once_when_it_raises(capsys):
+    def f(x):
+        print("start")
+        if x.tolist()[0] > 0:
+            raise ValueError("positive")
+        return [v for v in x if v > 0]
+
+    g = jit(f, fallback=True)
+    with pytest.warns(UserWarning, match="cannot be captured"):
+        g(-X)
+    capsys.readouterr()
+    with pytest.raises(ValueError, match="positive"):
+        g(X + 1)
+    assert capsys.readouterr().out == "start\n"

@@ -108,16 +108,24 @@ class Jitted(Remembers):
         if reading() is not None:
             return seen(self.f)(*args, **kwargs)
         call = Call.of(args, kwargs)
+        known, failed = None, None
         try:
             self._refuse_errors()
             key = self._key(call)
-            if key in self.refused:
-                return self._as_it_is(*args, **kwargs)
-            staged, reached = self._program(call, key)
+            known = None if key in self.refused else self._program(call, key)
         except Exception as e:
-            if not self.fallback or (isinstance(e, StagingError) and e.final):
+            refused = isinstance(e, LinearaError)
+            if refused and (not self.fallback or (isinstance(e, StagingError) and e.final)):
                 raise
-            return self._fall_back(call, e)
+            failed = e
+        if failed is not None and self.fallback:
+            return self._fall_back(call, failed)
+        if known is None:
+            value = self._as_it_is(*args, **kwargs)  # does what it does before it raises the same
+            if failed is not None:
+                raise failed
+            return value
+        staged, reached = known
         if any([isinstance(v, Traced) for v in call.leaves]):
             return _as_operation(staged, args, kwargs)
         for i in staged.writes:
