@@ -9,7 +9,7 @@ import pytest
 from capture.agreement import agrees, gradients_agree
 
 import lineara
-from lineara.errors import StagingError, StructureError
+from lineara.errors import MutationError, StagingError, StructureError
 from lineara.staging.capture import trace as capture
 
 X = np.array([0.4, -0.3, 1.2, 0.7, 2.5])
@@ -397,3 +397,38 @@ def test_is_true_asks_a_truth_value_of_pythons():
         return x * (a + b + (100.0 if small is True else 200.0))
 
     agrees(f, (2.0, X), (0.5, -X))
+
+
+@pytest.mark.parametrize("of", [lambda v: [v], lambda v: {0: v}, lambda v: np.array([v])])
+def test_a_container_that_a_chosen_key_finds_is_written_or_refused(of):
+    def in_rounds(x):
+        sums = {"even": of(0.0), "odd": of(0.0)}
+        for i in range(len(x)):
+            sums["odd" if i % 2 else "even"][0] += x[i]
+        return sums["even"][0] + 10 * sums["odd"][0]
+
+    def once(x):
+        sums = {"low": of(1.0), "high": of(2.0)}
+        sums["high" if x[0] > 1 else "low"][0] += x[1]
+        return sums["low"][0] + 10 * sums["high"][0]
+
+    x = np.arange(1.0, 9.0)
+    for f in (in_rounds, once):
+        try:
+            value = lineara.jit(f)(x)
+        except MutationError:
+            assert f is once or isinstance(of(0.0), np.ndarray)
+        else:
+            assert value == f(x)
+
+
+def test_a_chosen_key_of_a_list_that_grows_in_a_loop():
+    def f(x):
+        groups = {"even": [], "odd": []}
+        for i, v in enumerate(x):
+            groups["odd" if i % 2 else "even"].append(v * v)
+        return sum(sum(g) * len(g) for g in groups.values()) + groups["odd"][-1]
+
+    x = np.arange(1.0, 9.0)
+    assert lineara.jit(f)(x) == f(x)
+    np.testing.assert_array_equal(lineara.jit(lineara.grad(f))(x), lineara.grad(f)(x))

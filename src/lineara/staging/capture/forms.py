@@ -42,7 +42,7 @@ from lineara.staging.capture.branches import (
 )
 from lineara.staging.capture.calls import called
 from lineara.staging.capture.choices import OneOf, Told, is_perhaps, tell, told_by
-from lineara.staging.capture.containers import Consumed, Snapshot
+from lineara.staging.capture.containers import Consumed, Remembers, Snapshot
 from lineara.staging.capture.lists import Stacked, Wanted
 from lineara.staging.capture.loops import ChoiceNeeded, Loop
 from lineara.staging.capture.sequences import Items, items_of, went_on
@@ -325,22 +325,33 @@ list_ = lists.new
 def asked(f: Callable[..., Any]) -> Any:
     """The function that is called, if a program may call it."""
     if type(f) is OneOf:
-        return lambda *args, **options: _each(f, lambda g: asked(g)(*args, **options))
+        return lambda *args, **options: _each(
+            f, lambda g: asked(g)(*args, **options), args, options
+        )
     for original, ours in _OF_MODULES:
         if f is original:
             return ours
     return choices.refusing(texts.asked(outside.asked(f)))
 
 
-def _each(x: Leaf, act: Callable[[Any], Any]) -> Any:
-    """The result for a value, or for the alternative that a choice is."""
+class _Given(Remembers):
+    """What an alternative is used with: it and what the use reaches may be changed."""
+
+    def __init__(self, *parts: Any) -> None:
+        self.f = parts
+
+
+def _each(x: Leaf, act: Callable[[Any], Any], *given: Any) -> Any:
+    """The result for a value, or for the alternative that a choice is, used with what is given."""
     if type(x) is not OneOf:
         return act(x)
     first, *others = [x.trees[k] for k in sorted(choices.left_of(x))]
     if not others:
         return act(first)
     is_first = choices.asked(x, lambda tree: tree is first)
-    return choose(is_first, lambda: _each(x, act), lambda: _each(x, act))
+    reached = _Given(first, others, *given)
+    use = lambda: _each(x, act, reached)  # noqa: E731
+    return choose(is_first, use, use)
 
 
 def choose(
@@ -450,7 +461,7 @@ def item(x: Any, at: Any) -> Any:
     """`x[at]`; of constants too, at a staged place."""
     held, place = x, at
     if type(at) is OneOf and isinstance(x, dict):
-        return _each(at, lambda key: held[key])
+        return _each(at, lambda key: held[key], held)
     table = type(x) is np.ndarray or (isinstance(x, list | tuple) and type(x) is not Stacked)
     if table and sequences.is_place(at):
         return sequences.constant_at(x, at)
