@@ -7,7 +7,7 @@ import pytest
 from capture.agreement import agrees, gradients_agree
 
 import lineara
-from lineara.errors import LinearaError, StagingError
+from lineara.errors import LinearaError, MutationError, StagingError
 from lineara.staging.capture import trace as capture
 
 X = np.array([0.4, -0.3, 1.2, 0.7, 2.5])
@@ -141,3 +141,14 @@ def test_what_is_no_number_is_not_sorted_by_staged_values():
     agrees(lambda x: sorted([("b", x[0]), ("a", x[1])])[0][1], *CASES)
     with pytest.raises(LinearaError, match="whose place Python does not define"):
         capture(lambda x: sorted(x)[0], X)(X * np.nan)
+
+
+def test_a_container_that_is_the_greatest_is_one_that_others_hold():
+    def f(x):
+        low, high = {"v": 1.0}, {"v": 2.0}
+        best = max([low, high], key=lambda d: d["v"] * x[0])
+        best["v"] = x[1]
+        return low["v"] + 10 * high["v"]
+
+    with pytest.raises(MutationError, match="a dict was changed that the staged branch or loop"):
+        lineara.jit(f)(np.array([-1.0, 5.0]))

@@ -92,6 +92,13 @@ class Consumed(Remembers):
         return self.items
 
 
+class Given(Remembers):
+    """What a block of ours is given of the user's: it is reached, and may be changed."""
+
+    def __init__(self, *parts: Any) -> None:
+        self.f = parts
+
+
 class Snapshot:
     """What a block can reach of variables, lists, dicts, sets, arrays, classes and objects."""
 

@@ -18,6 +18,7 @@ from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.ops.value_checks import checked
 from lineara.staging.capture.branches import is_staged
+from lineara.staging.capture.containers import Given
 from lineara.staging.capture.lists import Stacked, new
 from lineara.staging.capture.sequences import Items, items_of
 from lineara.tape.node import Scalar, Traced
@@ -126,10 +127,11 @@ class Folds:
         return value, value if key is None else key(value)
 
     def _better(self, better: Callable[[Any, Any], Any], best: Any, pair: Any) -> Any:
+        test, both = better(pair[1], best[1]), Given(pair, best)
         if pair[0] is pair[1]:  # without a key
-            value = self.choose(better(pair[1], best[1]), lambda: pair[0], lambda: best[0])
+            value = self.choose(test, lambda: both.f[0][0], lambda: both.f[1][0])
             return value, value
-        return self.choose(better(pair[1], best[1]), lambda: pair, lambda: best)
+        return self.choose(test, lambda: both.f[0], lambda: both.f[1])
 
 
 def _rows(values: Leaf) -> Items | None:

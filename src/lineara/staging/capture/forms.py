@@ -42,7 +42,7 @@ from lineara.staging.capture.branches import (
 )
 from lineara.staging.capture.calls import called
 from lineara.staging.capture.choices import OneOf, Told, is_perhaps, tell, told_by
-from lineara.staging.capture.containers import Consumed, Remembers, Snapshot
+from lineara.staging.capture.containers import Consumed, Given, Snapshot
 from lineara.staging.capture.lists import Stacked, Wanted
 from lineara.staging.capture.loops import ChoiceNeeded, Loop
 from lineara.staging.capture.sequences import Items, items_of, went_on
@@ -334,13 +334,6 @@ def asked(f: Callable[..., Any]) -> Any:
     return choices.refusing(texts.asked(outside.asked(f)))
 
 
-class _Given(Remembers):
-    """What an alternative is used with: it and what the use reaches may be changed."""
-
-    def __init__(self, *parts: Any) -> None:
-        self.f = parts
-
-
 def _each(x: Leaf, act: Callable[[Any], Any], *given: Any) -> Any:
     """The result for a value, or for the alternative that a choice is, used with what is given."""
     if type(x) is not OneOf:
@@ -349,7 +342,7 @@ def _each(x: Leaf, act: Callable[[Any], Any], *given: Any) -> Any:
     if not others:
         return act(first)
     is_first = choices.asked(x, lambda tree: tree is first)
-    reached = _Given(first, others, *given)
+    reached = Given(first, others, *given)
     use = lambda: _each(x, act, reached)  # noqa: E731
     return choose(is_first, use, use)
 
