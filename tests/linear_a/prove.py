@@ -508,7 +508,8 @@ def unzipping(program: Program, name: str, args: Any, ran: Run, rng: random.Rand
             total -= nl.still + lin.still - ran.still  # reads, f.nl drops in every round
             if len(t) > 1:  # a branch may get a dimension that only another one needs, and drop it
                 total -= nl.whole + lin.whole - ran.whole
-            assert total == ran.work, f"P5: {nl.work} + {lin.work} != {ran.work}"
+            # Less where values are computed alike, of which the tape has one.
+            assert total <= ran.work, f"P5: {nl.work} + {lin.work} > {ran.work}"
             grown("U", mixed(program, name), added(program, halves), has_arrays(program, name))
             alone = Run(halves, primal(halves, name), xs)
             assert identical(alone.xs, ran.xs), "U: f.pri has other results"

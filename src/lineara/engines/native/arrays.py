@@ -76,6 +76,9 @@ def of_numbers(
 ) -> Num | None:
     """A number of numbers."""
     if getattr(e.primitive, "pythons", False):
+        kinds = {x.kind for x in args}
+        if "bool" in kinds or (e.name.startswith("math_") and kinds != {"f64"}):
+            raise Refused(f"it has {e.name} of numbers that are no floats, whose type is a value's")
 
         def slow() -> Num:
             y = called_back(em, e, at, t)

@@ -313,8 +313,6 @@ OF_C = {
 
 def pythons(em: Emitter, name: str, kind: str, args: Sequence[Num], slow: Slow) -> Num | None:
     """A function of Python's; where it may raise, or means something else, the slow way is gone."""
-    if any([x.kind == "bool" for x in args]):
-        return None
     if name in SAME:
         return _checked(em, SAME[name], kind, args, slow)
     if name == "python_abs" and kind == "f64":

@@ -136,6 +136,7 @@ def static(value: Leaf) -> Any:
     a number of Python's, or what is computed from whole numbers: `jit` makes a program for each
     value of it.  DetachError where it is differentiated, StagingError where it is no such number.
 
+    >>> import lineara
     >>> @lineara.jit
     ... def power(x, k):
     ...     return x ** lineara.static(k)

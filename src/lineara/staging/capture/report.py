@@ -77,6 +77,7 @@ class Report:
 def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
     """What capture makes of f for these arguments, and why; of a jitted f, what it has made.
 
+    >>> import lineara
     >>> def total(x, n):
     ...     s = 0.0
     ...     for k in range(n):
