@@ -61,6 +61,10 @@ def primitive(
         return checked(em, e, args, at)
     numbers = [x for x in args if isinstance(x, Num)]
     kind = kind_of(t)
+    if getattr(e.primitive, "pythons", False):
+        kinds = {x.kind for x in numbers}
+        if "bool" in kinds or (e.name.startswith("math_") and kinds - {"f64"}):
+            raise Refused(f"it has {e.name} of numbers that are no floats")
     y: Held = None
     if len(numbers) == len(args) and kind is not None and not t.shape:
         y = of_numbers(em, e, numbers, at, kind, t)
@@ -76,9 +80,6 @@ def of_numbers(
 ) -> Num | None:
     """A number of numbers."""
     if getattr(e.primitive, "pythons", False):
-        kinds = {x.kind for x in args}
-        if "bool" in kinds or (e.name.startswith("math_") and kinds != {"f64"}):
-            raise Refused(f"it has {e.name} of numbers that are no floats, whose type is a value's")
 
         def slow() -> Num:
             y = called_back(em, e, at, t)
