@@ -719,7 +719,7 @@ class FlatElements:
                 raise IndexError(f"index {at} is out of bounds for size {n}")
             return tuple([int(i) for i in np.unravel_index(at % n, self.base.shape)])
         if isinstance(at, Array):  # one that was made of constants in a program is known
-            content = at.constant()
+            content = cast(Any, at).constant()
             at = at if content is None else content
         return np.unravel_index(np.arange(len(self))[at], self._spread().shape)
 
