@@ -223,7 +223,9 @@ def test_a_recursion_that_static_data_end_stays_pythons():
     assert [program(x) for x in (200.0, 3.0, 1e6)] == [along(0, x) for x in (200.0, 3.0, 1e6)]
 
 
-def test_a_recursion_without_end_is_pythons_error():
+def test_a_recursion_without_end_is_pythons_error(monkeypatch):
+    monkeypatch.setattr("lineara.engines.interpreter.DEEPEST", 1000)
+
     def forever(x):
         if x < 0:
             return x

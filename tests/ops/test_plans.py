@@ -25,7 +25,7 @@ import lineara
 from lineara.facts.primitive import registry
 from lineara.tape import plans
 
-laws = Laws()
+laws, everywhere = Laws(), Laws()
 NEVER = sys.maxsize
 
 
@@ -191,12 +191,12 @@ def test_one_shape_after_another_has_a_plan():
     agree(lambda a: np.tile(a, (2, 3)) + np.reshape(a, (1, 6))[0, 0], [x])
 
 
-@laws.of(SMOOTH)
+@everywhere.of(SMOOTH)
 def a_primitive_with_a_plan_agrees_at_every_level_in_lanes_and_dtypes(line: Any):
     agree_everywhere(line.plain(), line.point(), by_blas(line))
 
 
-@laws.of(LINES)
+@everywhere.of(LINES)
 def a_form_with_a_plan_agrees_at_every_level_in_lanes_and_dtypes(line: str):
     agree_everywhere(*form(line), by_blas(line))
 
@@ -378,3 +378,6 @@ def test_an_operation_with_a_plan_makes_few_calls_and_a_short_entry(name: str):
 
 
 test_every_law = laws.test()
+test_every_law_everywhere = pytest.mark.slow("two orders, lanes and five dtypes of each line")(
+    everywhere.test()
+)
