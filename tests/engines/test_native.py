@@ -10,6 +10,7 @@ import threading
 
 import numpy as np
 import pytest
+from shards import shards
 
 import lineara
 from lineara.engines import ENGINES, run
@@ -168,10 +169,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("random_source")
 
 
-@pytest.mark.parametrize(
-    "shard",
-    [0, *[pytest.param(k, marks=pytest.mark.slow("a hundred functions")) for k in (1, 2, 3)]],
-)
+@pytest.mark.parametrize("shard", shards(4))
 def test_random_functions_and_their_gradients_have_the_interpreters_bits(shard, folder, request):
     sys.path.insert(0, str(request.config.rootpath / "tests/capture"))
     try:

@@ -22,7 +22,6 @@ from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
 from lineara.ops import lapack
 from lineara.ops.factorizations import gauge
-from lineara.tape.plan_code import MISSES
 from lineara.tape.plans import CALLS
 
 rng = np.random.default_rng(5)
@@ -147,7 +146,7 @@ def test_a_factorisation_is_computed_once(monkeypatch):
     assert calls == [(40, 40)] * 2 * (CALLS - 1)
     for _ in range(8):  # those two are tried by plans, whose values may be rounded otherwise
         grad(f, (0, 1))(square(40) + 4 * np.eye(40), square(40))
-    assert len(calls) <= 2 * (CALLS - 1 + 8) + 2 * MISSES
+    assert len(calls) <= 2 * (CALLS - 1 + 8) + 2 * 3  # each is tried thrice
 
 
 @pytest.mark.parametrize("n", [80, 81, 162])
