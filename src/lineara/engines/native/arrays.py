@@ -13,36 +13,28 @@ from typing import Any
 import numpy as np
 
 from lineara.engines.interpreter import Machine
+from lineara.engines.native import numbers as nm
 from lineara.engines.native.emit import Emitter
-from lineara.engines.native.numbers import (
-    Affine,
-    Arr,
-    Held,
-    Num,
-    Refused,
-    constant,
-    kind_of,
-)
 from lineara.engines.native.scalars import RULES, converted, pythons
 from lineara.engines.native.symbols import Loop, adds_as_sum, numpy_loop
 from lineara.facts.primitive import Constant, Elementwise, Structural
 from lineara.facts.types import ArrayType
 from lineara.linear_a import syntax as ir
 
-Plain = Num | Arr
+Plain = nm.Num | nm.Arr
 INDEX = ArrayType((), np.dtype(np.int64))
 
 
-def plain(x: Held) -> Plain:
+def plain(x: nm.Held) -> Plain:
     """A number or an array."""
-    if not isinstance(x, Num | Arr):
-        raise Refused("it calculates with a whole product, sum or stack")
+    if not isinstance(x, nm.Num | nm.Arr):
+        raise nm.Refused("it calculates with a whole product, sum or stack")
     return x
 
 
 def type_of(x: Plain) -> ArrayType:
     """The type of a number or an array."""
-    return x.type if isinstance(x, Arr) else TYPES[x.kind]
+    return x.type if isinstance(x, nm.Arr) else TYPES[x.kind]
 
 
 TYPES = {
@@ -53,19 +45,19 @@ TYPES = {
 
 
 def primitive(
-    em: Emitter, e: ir.Prim, held: Sequence[Held], at: dict[ir.Var, Held], t: ArrayType
-) -> Held:
+    em: Emitter, e: ir.Prim, held: Sequence[nm.Held], at: dict[ir.Var, nm.Held], t: ArrayType
+) -> nm.Held:
     """The value of a primitive, by the first that has code for it."""
     args = list(map(plain, held))
     if e.name.startswith("check_"):
         return checked(em, e, args, at)
-    numbers = [x for x in args if isinstance(x, Num)]
-    kind = kind_of(t)
+    numbers = [x for x in args if isinstance(x, nm.Num)]
+    kind = nm.kind_of(t)
     if getattr(e.primitive, "pythons", False):
         kinds = {x.kind for x in numbers}
         if "bool" in kinds or (e.name.startswith("math_") and kinds - {"f64"}):
-            raise Refused(f"it has {e.name} of numbers that are no floats")
-    y: Held = None
+            raise nm.Refused(f"it has {e.name} of numbers that are no floats")
+    y: nm.Held = None
     if len(numbers) == len(args) and kind is not None and not t.shape:
         y = of_numbers(em, e, numbers, at, kind, t)
     elif e.name in OF_ARRAYS:
@@ -76,14 +68,14 @@ def primitive(
 
 
 def of_numbers(
-    em: Emitter, e: ir.Prim, args: list[Num], at: dict[ir.Var, Held], kind: str, t: ArrayType
-) -> Num | None:
+    em: Emitter, e: ir.Prim, args: list[nm.Num], at: dict[ir.Var, nm.Held], kind: str, t: ArrayType
+) -> nm.Num | None:
     """A number of numbers."""
     if getattr(e.primitive, "pythons", False):
 
-        def slow() -> Num:
+        def slow() -> nm.Num:
             y = called_back(em, e, at, t)
-            assert isinstance(y, Num)
+            assert isinstance(y, nm.Num)
             return y
 
         return pythons(em, e.name, kind, args, slow)
@@ -92,22 +84,29 @@ def of_numbers(
     return y or by_loop(em, e, args, t, kind)
 
 
-def elementwise(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType, kind: str) -> Arr | None:
+def elementwise(
+    em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType, kind: str
+) -> nm.Arr | None:
     """An array of arrays of its shape, and of numbers."""
-    if any([isinstance(x, Arr) and (x.type.shape != t.shape or not kind_of(x.type)) for x in args]):
+    if any(
+        [
+            isinstance(x, nm.Arr) and (x.type.shape != t.shape or not nm.kind_of(x.type))
+            for x in args
+        ]
+    ):
         return None
-    sure = t.ndim < 2 or all([x.as_numpys for x in args if isinstance(x, Arr)])
+    sure = t.ndim < 2 or all([x.as_numpys for x in args if isinstance(x, nm.Arr)])
     rule = RULES.get(e.name)
     if rule is None:
         return by_loop(em, e, args, t, kind)
     with em.trial():
-        numbers = [em.load(x) if isinstance(x, Arr) else x for x in args]
+        numbers = [em.load(x) if isinstance(x, nm.Arr) else x for x in args]
         if rule(em, kind, numbers) is None:
             return by_loop(em, e, args, t, kind)
     with em.kept(args):
         y = em.array(t)._replace(as_numpys=sure)
     with em.each(t.size) as i:
-        numbers = [em.load(x, i) if isinstance(x, Arr) else x for x in args]
+        numbers = [em.load(x, i) if isinstance(x, nm.Arr) else x for x in args]
         value = rule(em, kind, numbers)
         assert value is not None
         em.store(value, y, i)
@@ -121,29 +120,29 @@ def by_loop(em: Emitter, e: ir.Prim, args: Sequence[Plain], t: ArrayType, kind: 
     f = getattr(e.primitive, "array", getattr(np, e.name, None))
     if not isinstance(f, np.ufunc) or f.nout != 1:
         return None
-    kinds = tuple([kind_of(type_of(x)) or "" for x in args])
+    kinds = tuple([nm.kind_of(type_of(x)) or "" for x in args])
     loop = numpy_loop(f, kinds, kind) if len(args) == f.nin else None
     if loop is None:
         return None
-    sure = t.ndim < 2 or all([x.as_numpys for x in args if isinstance(x, Arr)])
+    sure = t.ndim < 2 or all([x.as_numpys for x in args if isinstance(x, nm.Arr)])
     with em.kept(args):
         y = em.array(t)._replace(as_numpys=sure) if t.shape else None
     places = []
     for x in args:
-        places.append(em.address(x) if isinstance(x, Arr) else boxed(em, x))
+        places.append(em.address(x) if isinstance(x, nm.Arr) else boxed(em, x))
     places.append(em.address(y) if y else em.at_entry("alloca i64"))
     whole = [t.dtype.itemsize if t.shape else 0]
-    steps = [x.type.dtype.itemsize if isinstance(x, Arr) else 0 for x in args] + whole
+    steps = [x.type.dtype.itemsize if isinstance(x, nm.Arr) else 0 for x in args] + whole
     looped(em, f"numpy.{f.__name__}.{''.join(kinds)}.{kind}", loop, places, t.size, steps)
     if y is not None:
         return y
     if kind == "bool":
         byte = em.let(f"load i8, ptr {places[-1]}")
-        return Num(kind, em.let(f"trunc i8 {byte} to i1"))
-    return Num(kind, em.let(f"load double, ptr {places[-1]}"))
+        return nm.Num(kind, em.let(f"trunc i8 {byte} to i1"))
+    return nm.Num(kind, em.let(f"load double, ptr {places[-1]}"))
 
 
-def boxed(em: Emitter, x: Num) -> str:
+def boxed(em: Emitter, x: nm.Num) -> str:
     """The address of a number."""
     place = em.at_entry("alloca i64")
     value, kind = em.text(x), {"f64": "double", "i64": "i64", "bool": "i8"}[x.kind]
@@ -175,14 +174,16 @@ def looped(
 # --- calling back ---------------------------------------------------------------------------------
 
 
-def called_back(em: Emitter, e: ir.Leaf, at: dict[ir.Var, Held], t: ArrayType) -> Plain:
+def called_back(em: Emitter, e: ir.Leaf, at: dict[ir.Var, nm.Held], t: ArrayType) -> Plain:
     """What the interpreter makes of a leaf, on values that are its own."""
     operands = [plain(x) for x in at.values()]
-    sure = all([x.as_numpys for x in operands if isinstance(x, Arr)])
+    sure = all([x.as_numpys for x in operands if isinstance(x, nm.Arr)])
     if isinstance(e, ir.Prim) and not sure:
         moves = isinstance(e.primitive, Elementwise | Constant | Structural)
         if not (moves or e.name in ("where", "keep")):
-            raise Refused(f"{e.name} sums an array that NumPy may have laid out in another order")
+            raise nm.Refused(
+                f"{e.name} sums an array that NumPy may have laid out in another order"
+            )
     machine = Machine(em.program)
 
     def answer(values: list[Any]) -> Sequence[Any]:
@@ -199,14 +200,14 @@ def called_back(em: Emitter, e: ir.Leaf, at: dict[ir.Var, Held], t: ArrayType) -
     return y
 
 
-def checked(em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, Held]) -> Plain:
+def checked(em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held]) -> Plain:
     """x, after a look at what must not be true."""
     x, fails = args
 
     def complain() -> None:
         called_back(em, e, at, type_of(x))
 
-    if isinstance(fails, Arr):
+    if isinstance(fails, nm.Arr):
         complain()
         return x
     failed = converted(em, fails, "bool")
@@ -226,13 +227,17 @@ def checked(em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, Held]) 
 
 
 def place(
-    em: Emitter, x: Arr, at: Sequence[Any], held: dict[ir.Var, Held], complain: Callable[[], object]
-) -> tuple[Num, tuple[int, ...]] | None:
+    em: Emitter,
+    x: nm.Arr,
+    at: Sequence[Any],
+    held: dict[ir.Var, nm.Held],
+    complain: Callable[[], object],
+) -> tuple[nm.Num, tuple[int, ...]] | None:
     """Where a part of an array begins, in elements, and its shape; None where it is in pieces."""
     shape = x.type.shape
     if len(at) > len(shape):
         return None
-    start: Num = constant("i64", 0)
+    start: nm.Num = nm.constant("i64", 0)
     for axis, p in enumerate(at):
         size = int(np.prod(shape[axis + 1 :], dtype=int))
         if isinstance(p, slice):
@@ -241,60 +246,62 @@ def place(
             first, stop, step = p.indices(shape[axis])
             if step != 1 or axis + 1 < len(at):
                 return None
-            start = moved(em, start, constant("i64", first), size)
+            start = moved(em, start, nm.constant("i64", first), size)
             return start, (max(stop - first, 0), *shape[axis + 1 :])
         index = held[p] if isinstance(p, ir.Var) else whole(p)
-        if not isinstance(index, Num) or index.kind != "i64":
+        if not isinstance(index, nm.Num) or index.kind != "i64":
             return None
         start = moved(em, start, within(em, index, shape[axis], complain), size)
     return start, shape[len(at) :]
 
 
-def whole(p: object) -> Num | None:
+def whole(p: object) -> nm.Num | None:
     """A position that the text has."""
     if isinstance(p, int | np.integer) and not isinstance(p, bool | np.bool_):
-        return constant("i64", operator.index(p))
+        return nm.constant("i64", operator.index(p))
     return None
 
 
-def moved(em: Emitter, start: Num, by: Num, size: int) -> Num:
+def moved(em: Emitter, start: nm.Num, by: nm.Num, size: int) -> nm.Num:
     """start + by · size."""
-    step = RULES["multiply"](em, "i64", [by, constant("i64", size)])
+    step = RULES["multiply"](em, "i64", [by, nm.constant("i64", size)])
     assert step is not None
     y = RULES["add"](em, "i64", [start, step])
     assert y is not None
     return y
 
 
-def within(em: Emitter, index: Num, n: int, complain: Callable[[], object]) -> Num:
+def within(em: Emitter, index: nm.Num, n: int, complain: Callable[[], object]) -> nm.Num:
     """A position counted from the beginning; one that is not there is complained of."""
     ends = None if index.affine is None else index.affine.range()
     if ends is not None and index.affine is not None:
         if ends[0] >= 0 and ends[1] < n:
             return index
         if -n <= ends[0] and ends[1] < 0:
-            return Num("i64", affine=index.affine.plus(Affine(n)))
+            return nm.Num("i64", affine=index.affine.plus(nm.Affine(n)))
     i = em.text(index)
     below = em.let(f"icmp slt i64 {i}, 0")
     i = em.let(f"select i1 {below}, i64 {em.let(f'add i64 {i}, {n}')}, i64 {i}")
     em.must(em.let(f"icmp ult i64 {i}, {n}"), complain)
-    return Num("i64", i)
+    return nm.Num("i64", i)
 
 
-def part(em: Emitter, x: Arr, start: Num, shape: tuple[int, ...]) -> Arr:
+def part(em: Emitter, x: nm.Arr, start: nm.Num, shape: tuple[int, ...]) -> nm.Arr:
     """A part of an array that is an array, in the same memory."""
-    begin = moved(em, Num("i64", x.at) if x.at else constant("i64", 0), start, 1)
+    begin = moved(em, nm.Num("i64", x.at) if x.at else nm.constant("i64", 0), start, 1)
     text = em.text(begin)
-    return Arr(x.buffer, ArrayType(shape, x.type.dtype), "" if text == "0" else text, x.as_numpys)
+    return nm.Arr(
+        x.buffer, ArrayType(shape, x.type.dtype), "" if text == "0" else text, x.as_numpys
+    )
 
 
 def indexed(
-    em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, Held], t: ArrayType
+    em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
 ) -> Plain | None:
     """x[at]: an element, or a part that is in one piece."""
     (x,) = args
     parts = ir.parts_of(e.params["at"])
-    if not isinstance(x, Arr) or kind_of(x.type) is None:
+    if not isinstance(x, nm.Arr) or nm.kind_of(x.type) is None:
         return None
     found_at = place(em, x, parts, at, lambda: called_back(em, e, at, t))
     if found_at is None:
@@ -305,12 +312,12 @@ def indexed(
 
 
 def scattered(
-    em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, Held], t: ArrayType
+    em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
 ) -> Plain | None:
     """Zeros with v added at one place."""
     (v,) = args
     parts = ir.parts_of(e.params["at"])
-    if kind_of(t) is None or type_of(v).dtype != t.dtype:
+    if nm.kind_of(t) is None or type_of(v).dtype != t.dtype:
         return None
     with em.trial():
         y = em.array(t)
@@ -322,7 +329,7 @@ def scattered(
     em.cleared(y)
     spot = place(em, y, parts, at, lambda: called_back(em, e, at, t))
     assert spot is not None
-    if isinstance(v, Arr):
+    if isinstance(v, nm.Arr):
         em.copy(v, part(em, y, *spot))
     else:
         em.store(v, y, spot[0])
@@ -332,23 +339,23 @@ def scattered(
 def written(
     em: Emitter,
     e: ir.Part,
-    held: Sequence[Held],
-    at: dict[ir.Var, Held],
+    held: Sequence[nm.Held],
+    at: dict[ir.Var, nm.Held],
     t: ArrayType,
     mine: bool,
-) -> Held:
+) -> nm.Held:
     """put and accum, in place where only this leaf holds the array."""
     x, *rest = map(plain, held)
     value = rest[0] if rest else None
-    kind = kind_of(t)
+    kind = nm.kind_of(t)
     parts = ir.parts_of(e.at)
-    fitting = isinstance(x, Arr) and kind is not None
+    fitting = isinstance(x, nm.Arr) and kind is not None
     fitting = fitting and (value is None or type_of(value).dtype == t.dtype)
     spot = None
-    if fitting and isinstance(x, Arr):
+    if fitting and isinstance(x, nm.Arr):
         with em.trial():
             spot = place(em, x, parts, at, lambda: None)
-    if spot is None or not isinstance(x, Arr) or kind is None:
+    if spot is None or not isinstance(x, nm.Arr) or kind is None:
         return called_back(em, e, at, t)
     if value is not None and type_of(value).shape != spot[1]:
         return called_back(em, e, at, t)
@@ -360,8 +367,8 @@ def written(
     if isinstance(e, ir.Accum):
         accumulated(em, y, start, shape, value, kind)
     elif value is None:
-        em.cleared(part(em, y, start, shape)) if shape else em.store(constant(kind, 0), y, start)
-    elif isinstance(value, Arr):
+        em.cleared(part(em, y, start, shape)) if shape else em.store(nm.constant(kind, 0), y, start)
+    elif isinstance(value, nm.Arr):
         em.copy(value, part(em, y, start, shape))
     else:
         em.store(value, y, start)
@@ -369,12 +376,12 @@ def written(
 
 
 def accumulated(
-    em: Emitter, y: Arr, start: Num, shape: tuple[int, ...], value: Plain | None, kind: str
+    em: Emitter, y: nm.Arr, start: nm.Num, shape: tuple[int, ...], value: Plain | None, kind: str
 ) -> None:
     """Add to a part of an array."""
     if value is None:
         return
-    if isinstance(value, Num):
+    if isinstance(value, nm.Num):
         total = RULES["add"](em, kind, [em.load(y, start), value])
         assert total is not None
         em.store(total, y, start)
@@ -390,58 +397,58 @@ def accumulated(
 
 
 def reshaped(
-    em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, Held], t: ArrayType
+    em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
 ) -> Plain | None:
     """The same elements under another shape, in the same memory."""
     (x,) = args
-    if isinstance(x, Num):
+    if isinstance(x, nm.Num):
         y = em.array(t)
         em.store(x, y)
         return y
     if not t.shape:
-        return em.load(x) if kind_of(t) else None
+        return em.load(x) if nm.kind_of(t) else None
     return x._replace(type=t)
 
 
 def spread(
-    em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, Held], t: ArrayType
+    em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
 ) -> Plain | None:
     """One element in all places."""
     (x,) = args
-    if type_of(x).size != 1 or kind_of(t) is None:
+    if type_of(x).size != 1 or nm.kind_of(t) is None:
         return None
     with em.kept(args):
         y = em.array(t)._replace(as_numpys=t.ndim < 2)
-    value = em.load(x) if isinstance(x, Arr) else x
+    value = em.load(x) if isinstance(x, nm.Arr) else x
     with em.each(t.size) as i:
         em.store(value, y, i)
     return y
 
 
 def cast(
-    em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, Held], t: ArrayType
+    em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
 ) -> Plain | None:
     """Another dtype, element by element."""
-    kind = kind_of(t)
+    kind = nm.kind_of(t)
     return None if kind is None else elementwise(em, e, args, t, kind)
 
 
 def summed(
-    em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, Held], t: ArrayType
+    em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
 ) -> Plain | None:
     """The sum of a row of f64, by NumPy's loop: it adds in NumPy's order."""
     (x,) = args
-    if not isinstance(x, Arr) or x.type.ndim != 1 or t.shape or kind_of(x.type) != "f64":
+    if not isinstance(x, nm.Arr) or x.type.ndim != 1 or t.shape or nm.kind_of(x.type) != "f64":
         return None
     loop = adds_as_sum()
     if loop is None:
         return None
-    total = boxed(em, constant("f64", 0.0))
+    total = boxed(em, nm.constant("f64", 0.0))
     looped(em, "numpy.add.f64f64.f64", loop, [total, em.address(x), total], x.type.size, [0, 8, 0])
-    return Num("f64", em.let(f"load double, ptr {total}"))
+    return nm.Num("f64", em.let(f"load double, ptr {total}"))
 
 
-Shaping = Callable[[Emitter, ir.Prim, list[Plain], dict[ir.Var, Held], ArrayType], Plain | None]
+Shaping = Callable[[Emitter, ir.Prim, list[Plain], dict[ir.Var, nm.Held], ArrayType], Plain | None]
 OF_ARRAYS: dict[str, Shaping] = {
     "index": indexed,
     "scatter": scattered,

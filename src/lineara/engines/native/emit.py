@@ -14,24 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.engines.memory import Deaths, deaths
-from lineara.engines.native.numbers import (
-    IN_MEMORY,
-    LLVM,
-    Affine,
-    Arena,
-    Arr,
-    Buffer,
-    Held,
-    Num,
-    Refused,
-    Round,
-    Stk,
-    Tag,
-    Tup,
-    buffers,
-    constant,
-    kind_of,
-)
+from lineara.engines.native import numbers as nm
 from lineara.facts.types import ArrayType, Product, Sum, Type, show
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call
@@ -39,7 +22,7 @@ from lineara.linear_a.check import Judge
 from lineara.linear_a.program import Program
 
 SITES = 2  # of the places where tables end
-UNREAD = constant("i64", 0)  # stands for what nobody reads
+UNREAD = nm.constant("i64", 0)  # stands for what nobody reads
 LARGEST = 20_000  # leaves, written where they are called
 INDEX = ArrayType((), np.dtype(np.int64))
 
@@ -110,14 +93,14 @@ class Emitter(Code):
         super().__init__()
         self.program = program
         self.judge = Judge(program, "")
-        self.frames: list[Iterable[Held]] = []
-        self.reserved: list[Iterable[Held]] = []  # memory of loops, which a round may write
-        self.slots: list[Buffer] = []
+        self.frames: list[Iterable[nm.Held]] = []
+        self.reserved: list[Iterable[nm.Held]] = []  # memory of loops, which a round may write
+        self.slots: list[nm.Buffer] = []
         self.constants: list[np.ndarray] = []
         self.sites: list[Site] = []
-        self.arenas: list[Arena] = []
-        self.kept_arenas: set[Arena] = set()  # whose rows a loop around keeps
-        self.emptied: list[tuple[int, str, list[Arena]]] = []  # lines where others are emptied
+        self.arenas: list[nm.Arena] = []
+        self.kept_arenas: set[nm.Arena] = set()  # whose rows a loop around keeps
+        self.emptied: list[tuple[int, str, list[nm.Arena]]] = []  # lines where others are emptied
         self.open: list[str] = []  # the definitions that are being written
         self.deaths: dict[str, Deaths] = {}
         self.leaves = 0
@@ -130,15 +113,15 @@ class Emitter(Code):
     # --- definitions ---------------------------------------------------------------------------
 
     def call(
-        self, name: str, values: Sequence[Held], wanted: Sequence[bool] | None = None
-    ) -> list[Held]:
+        self, name: str, values: Sequence[nm.Held], wanted: Sequence[bool] | None = None
+    ) -> list[nm.Held]:
         """The body of a definition on values; what is not wanted may be anything."""
         if name in self.open:
-            raise Refused(f"{name} calls itself")
+            raise nm.Refused(f"{name} calls itself")
         d = self.program.defs[name]
         if name not in self.deaths:
             self.deaths[name] = deaths(d)
-        env: dict[ir.Var, Held] = dict(zip(d.params, values, strict=True))
+        env: dict[ir.Var, nm.Held] = dict(zip(d.params, values, strict=True))
         used = set(ir.occurrences(d.body))
         for v in d.params:
             if v not in used:
@@ -153,19 +136,19 @@ class Emitter(Code):
     def block_of(
         self,
         block: ir.Block,
-        env: dict[ir.Var, Held],
+        env: dict[ir.Var, nm.Held],
         types: Sequence[Type],
         dying: Deaths,
         wanted: Sequence[bool] | None,
-    ) -> list[Held]:
+    ) -> list[nm.Held]:
         """The bindings in order, then the values of the leaf."""
         *rows, at_last = dying[block]
         needed = needed_by(block, wanted)
         for b, dead in zip(block.bindings, rows, strict=True):
             if isinstance(b, ir.Unpack):
                 whole = env[b.arg]
-                assert isinstance(whole, Tup), "what is taken apart is a product"
-                values: Sequence[Held] = whole.items
+                assert isinstance(whole, nm.Tup), "what is taken apart is a product"
+                values: Sequence[nm.Held] = whole.items
             else:
                 read = [v in needed for v in b.vars]
                 places, types_of_vars = self.places(), [v.type for v in b.vars]
@@ -181,12 +164,12 @@ class Emitter(Code):
     def expression(
         self,
         e: ir.Leaf | ir.Block,
-        env: dict[ir.Var, Held],
+        env: dict[ir.Var, nm.Held],
         types: Sequence[Type],
         dead: ir.Vars,
         dying: Deaths,
         wanted: Sequence[bool] | None,
-    ) -> Sequence[Held]:
+    ) -> Sequence[nm.Held]:
         """The values of a leaf or a block."""
         if isinstance(e, ir.Block):
             return self.block_of(e, env, types, dying, wanted)
@@ -196,7 +179,9 @@ class Emitter(Code):
             return []
         self.leaves += 1
         if self.leaves > LARGEST:
-            raise Refused(f"it has more than {LARGEST} operations, with what it calls written out")
+            raise nm.Refused(
+                f"it has more than {LARGEST} operations, with what it calls written out"
+            )
         at = {v: env[v] for v in e.operands()}
         args = [at[v] for v in e.args]
         for v in dead:
@@ -220,11 +205,11 @@ class Emitter(Code):
     def leaf(
         self,
         e: ir.Leaf,
-        args: list[Held],
-        at: dict[ir.Var, Held],
+        args: list[nm.Held],
+        at: dict[ir.Var, nm.Held],
         types: Sequence[Type],
         mine: list[bool],
-    ) -> Sequence[Held]:
+    ) -> Sequence[nm.Held]:
         """The values of a leaf."""
         match e:
             case ir.Ret() | ir.Copy():
@@ -232,15 +217,15 @@ class Emitter(Code):
             case ir.Lit(value=value):
                 return [self.literal(value, e.type)]
             case ir.Tup():
-                return [Tup(tuple(args))]
+                return [nm.Tup(tuple(args))]
             case ir.Zero(type=t):
                 return [self.zero(t)]
             case ir.Inj(tag=tag, type=t):
                 whole = self.program.unfold(t)
                 assert isinstance(whole, Sum)
                 items = [args[0] if i == tag else None for i in range(len(whole.items))]
-                return [Tag(constant("i64", tag), tuple(items))]
-            case ir.Proj(tag=tag) if isinstance(args[0], Tag) and args[0].items[tag] is not None:
+                return [nm.Tag(nm.constant("i64", tag), tuple(items))]
+            case ir.Proj(tag=tag) if isinstance(args[0], nm.Tag) and args[0].items[tag] is not None:
                 return [args[0].items[tag]]
             case ir.Prim():
                 return [self.primitive(e, args, at, self.array_type(types[0]))]
@@ -248,19 +233,21 @@ class Emitter(Code):
                 return [self.written(e, args, at, self.array_type(types[0]), mine[0])]
             case ir.Application():
                 return self.applied(e, args)
-        raise Refused(f"it has {type(e).__name__.lower()}, which only linear programs have")
+        raise nm.Refused(f"it has {type(e).__name__.lower()}, which only linear programs have")
 
-    def primitive(self, e: ir.Prim, args: list[Held], at: dict[ir.Var, Held], t: ArrayType) -> Held:
+    def primitive(
+        self, e: ir.Prim, args: list[nm.Held], at: dict[ir.Var, nm.Held], t: ArrayType
+    ) -> nm.Held:
         """The value of a primitive."""
         raise NotImplementedError
 
     def written(
-        self, e: ir.Part, args: list[Held], at: dict[ir.Var, Held], t: ArrayType, mine: bool
-    ) -> Held:
+        self, e: ir.Part, args: list[nm.Held], at: dict[ir.Var, nm.Held], t: ArrayType, mine: bool
+    ) -> nm.Held:
         """An array after a part of it was written, or added to."""
         raise NotImplementedError
 
-    def applied(self, e: ir.Application, args: list[Held]) -> Sequence[Held]:
+    def applied(self, e: ir.Application, args: list[nm.Held]) -> Sequence[nm.Held]:
         """The results of a call, a branch or a loop."""
         raise NotImplementedError
 
@@ -270,37 +257,37 @@ class Emitter(Code):
         """The type of an array or a number, whose size is known."""
         t = self.program.unfold(t)
         if not isinstance(t, ArrayType):
-            raise Refused(f"it calculates with a whole {show(t)}")
+            raise nm.Refused(f"it calculates with a whole {show(t)}")
         if not all([isinstance(n, int) for n in t.shape]):
-            raise Refused(f"it has an array of the type {show(t)}, whose size is a value")
+            raise nm.Refused(f"it has an array of the type {show(t)}, whose size is a value")
         if t.dtype.kind not in "fciub" or t.dtype.itemsize > 16:
-            raise Refused(f"it has values of the type {show(t)}")
+            raise nm.Refused(f"it has values of the type {show(t)}")
         return t
 
-    def literal(self, value: Any, t: Type) -> Held:
+    def literal(self, value: Any, t: Type) -> nm.Held:
         """A number or an array that the text has."""
         t = self.array_type(t)
-        kind = kind_of(t)
+        kind = nm.kind_of(t)
         if kind is not None and not t.shape:
-            return constant(kind, value)
+            return nm.constant(kind, value)
         self.constants.append(np.array(value, t.dtype, order="C"))
-        buffer = Buffer(f"%c{len(self.constants) - 1}", self.constants[-1].nbytes, False)
-        return Arr(buffer, t)
+        buffer = nm.Buffer(f"%c{len(self.constants) - 1}", self.constants[-1].nbytes, False)
+        return nm.Arr(buffer, t)
 
-    def zero(self, t: Type) -> Held:
+    def zero(self, t: Type) -> nm.Held:
         """Zeros of a type."""
         t = self.program.unfold(t)
         if isinstance(t, Product):
-            return Tup(tuple([self.zero(item) for item in t.items]))
+            return nm.Tup(tuple([self.zero(item) for item in t.items]))
         t = self.array_type(t)
-        kind = kind_of(t)
+        kind = nm.kind_of(t)
         if kind is not None and not t.shape:
-            return constant(kind, 0)
+            return nm.constant(kind, 0)
         array = self.array(t)
         self.cleared(array)
         return array
 
-    def text(self, x: Num) -> str:
+    def text(self, x: nm.Num) -> str:
         """A number as an operand."""
         if x.register:
             return x.register
@@ -310,7 +297,7 @@ class Emitter(Code):
             return "true" if x.constant else "false"
         return f"0x{struct.pack('>d', x.constant).hex().upper()}"
 
-    def of_rounds(self, a: Affine) -> str:
+    def of_rounds(self, a: nm.Affine) -> str:
         """A whole number that the rounds of loops tell."""
         y = ""
         for r, k in a.terms:
@@ -323,60 +310,60 @@ class Emitter(Code):
     # --- memory -----------------------------------------------------------------------------------
 
     @contextmanager
-    def kept(self, values: Iterable[Held]) -> Iterator[None]:
+    def kept(self, values: Iterable[nm.Held]) -> Iterator[None]:
         """These values live while the block is emitted."""
         self.frames.append(values)
         yield
         self.frames.pop()
 
     @contextmanager
-    def memory_of(self, values: Iterable[Held]) -> Iterator[None]:
+    def memory_of(self, values: Iterable[nm.Held]) -> Iterator[None]:
         """The memory of these values is not taken again while the block is emitted."""
         self.reserved.append(values)
         yield
         self.reserved.pop()
 
-    def is_held(self, buffer: Buffer) -> bool:
+    def is_held(self, buffer: nm.Buffer) -> bool:
         """Whether something that lives on lies in a buffer."""
-        return any([buffer in buffers(value) for frame in self.frames for value in frame])
+        return any([buffer in nm.buffers(value) for frame in self.frames for value in frame])
 
-    def array(self, t: ArrayType, fresh: bool = False) -> Arr:
+    def array(self, t: ArrayType, fresh: bool = False) -> nm.Arr:
         """An array that is not filled yet; a fresh one has memory that nothing had before."""
         nbytes = t.size * t.dtype.itemsize
         frames = [*self.frames, *self.reserved]
-        alive = {b for frame in frames for value in frame for b in buffers(value)}
+        alive = {b for frame in frames for value in frame for b in nm.buffers(value)}
         fitting = [s for s in self.slots if s.nbytes == nbytes and s not in alive]
         if fitting and not fresh:
-            return Arr(fitting[-1], t)
-        self.slots.append(Buffer(f"%s{len(self.slots)}", nbytes, True))
-        return Arr(self.slots[-1], t)
+            return nm.Arr(fitting[-1], t)
+        self.slots.append(nm.Buffer(f"%s{len(self.slots)}", nbytes, True))
+        return nm.Arr(self.slots[-1], t)
 
-    def address(self, array: Arr, more: Num | None = None) -> str:
+    def address(self, array: nm.Arr, more: nm.Num | None = None) -> str:
         """The address of an element, counted from the beginning of an array."""
         base = array.buffer.register
-        if isinstance(array.buffer, Arena):
+        if isinstance(array.buffer, nm.Arena):
             base = self.let(f"load ptr, ptr {base}")
-        unit = IN_MEMORY.get(kind_of(array.type) or "", f"[{array.type.dtype.itemsize} x i8]")
+        unit = nm.IN_MEMORY.get(nm.kind_of(array.type) or "", f"[{array.type.dtype.itemsize} x i8]")
         for index in (array.at, "" if more is None else self.text(more)):
             if index and index != "0":
                 base = self.let(f"getelementptr inbounds {unit}, ptr {base}, i64 {index}")
         return base
 
-    def load(self, array: Arr, at: Num | None = None) -> Num:
+    def load(self, array: nm.Arr, at: nm.Num | None = None) -> nm.Num:
         """A number of an array."""
-        kind = kind_of(array.type)
+        kind = nm.kind_of(array.type)
         assert kind is not None, "a register holds it"
-        x = self.let(f"load {IN_MEMORY[kind]}, ptr {self.address(array, at)}")
-        return Num(kind, self.let(f"trunc i8 {x} to i1") if kind == "bool" else x)
+        x = self.let(f"load {nm.IN_MEMORY[kind]}, ptr {self.address(array, at)}")
+        return nm.Num(kind, self.let(f"trunc i8 {x} to i1") if kind == "bool" else x)
 
-    def store(self, x: Num, array: Arr, at: Num | None = None) -> None:
+    def store(self, x: nm.Num, array: nm.Arr, at: nm.Num | None = None) -> None:
         """Put a number into an array."""
         value = self.text(x)
         if x.kind == "bool":
             value = self.let(f"zext i1 {value} to i8")
-        self.line(f"store {IN_MEMORY[x.kind]} {value}, ptr {self.address(array, at)}")
+        self.line(f"store {nm.IN_MEMORY[x.kind]} {value}, ptr {self.address(array, at)}")
 
-    def copy(self, source: Arr, into: Arr) -> None:
+    def copy(self, source: nm.Arr, into: nm.Arr) -> None:
         """Copy an array."""
         if into.type.size:
             move = self.outside("llvm.memmove.p0.p0.i64", "void (ptr, ptr, i64, i1)")
@@ -384,14 +371,14 @@ class Emitter(Code):
             to, of = self.address(into), self.address(source)
             self.line(f"call void {move}(ptr {to}, ptr {of}, i64 {nbytes}, i1 false)")
 
-    def cleared(self, array: Arr) -> None:
+    def cleared(self, array: nm.Arr) -> None:
         """Fill an array with zeros."""
         if array.type.size:
             fill = self.outside("llvm.memset.p0.i64", "void (ptr, i8, i64, i1)")
             nbytes = array.type.size * array.type.dtype.itemsize
             self.line(f"call void {fill}(ptr {self.address(array)}, i8 0, i64 {nbytes}, i1 false)")
 
-    def own(self, array: Arr, mine: bool) -> Arr:
+    def own(self, array: nm.Arr, mine: bool) -> nm.Arr:
         """The array where nobody else holds it, or a copy."""
         whole = array.type.size * array.type.dtype.itemsize == array.buffer.nbytes
         if mine and array.buffer.written and whole and not self.is_held(array.buffer):
@@ -405,27 +392,27 @@ class Emitter(Code):
 
     def answered(
         self,
-        operands: Sequence[Num | Arr],
+        operands: Sequence[nm.Num | nm.Arr],
         types: Sequence[ArrayType],
         results: Sequence[ArrayType],
         answer: Callable[[list[Any]], Sequence[Any]],
         as_numpys: bool = True,
-    ) -> list[Num | Arr]:
+    ) -> list[nm.Num | nm.Arr]:
         """What Python answers; where it raises, the run ends."""
         self.sites.append(Site(tuple(types), tuple(results), answer, as_numpys))
         self.scratch = max(self.scratch, 1 + len(types) + len(results))
         with self.kept(operands):
-            arrays: list[Arr | None] = []
+            arrays: list[nm.Arr | None] = []
             with self.memory_of(arrays):
                 for t in results:
-                    arrays.append(None if kind_of(t) and not t.shape else self.array(t))
+                    arrays.append(None if nm.kind_of(t) and not t.shape else self.array(t))
         self.line("store i64 0, ptr %scratch")  # Python puts 1 there, unless it is interrupted
         for i, x in enumerate([*operands, *arrays], 1):
             place = self.let(f"getelementptr inbounds i64, ptr %scratch, i64 {i}")
-            if isinstance(x, Arr):
+            if isinstance(x, nm.Arr):
                 self.line(f"store ptr {self.address(x)}, ptr {place}")
             elif x is not None:
-                kind = "i1" if x.kind == "bool" else LLVM[x.kind]
+                kind = "i1" if x.kind == "bool" else nm.LLVM[x.kind]
                 value = self.text(x)
                 if x.kind == "bool":
                     kind, value = "i8", self.let(f"zext i1 {value} to i8")
@@ -437,16 +424,16 @@ class Emitter(Code):
         fine = self.let(f"icmp eq i64 {code}, 1")
         self.branch(fine, on, "failed")
         self.block(on)
-        values: list[Num | Arr] = []
+        values: list[nm.Num | nm.Arr] = []
         for i, (t, array) in enumerate(zip(results, arrays, strict=True), 1 + len(operands)):
             if array is not None:
                 values.append(array._replace(as_numpys=as_numpys or t.ndim < 2))
                 continue
-            kind = kind_of(t)
+            kind = nm.kind_of(t)
             assert kind is not None, "a register holds it"
             place = self.let(f"getelementptr inbounds i64, ptr %scratch, i64 {i}")
-            x = self.let(f"load {IN_MEMORY[kind]}, ptr {place}")
-            values.append(Num(kind, self.let(f"trunc i8 {x} to i1") if kind == "bool" else x))
+            x = self.let(f"load {nm.IN_MEMORY[kind]}, ptr {place}")
+            values.append(nm.Num(kind, self.let(f"trunc i8 {x} to i1") if kind == "bool" else x))
         return values
 
     def must(self, fine: str, complain: Callable[[], object]) -> None:
@@ -458,7 +445,7 @@ class Emitter(Code):
         self.jump("failed")
         self.block(on)
 
-    def unless(self, fine: str, fast: Num, slow: Callable[[], Num]) -> Num:
+    def unless(self, fine: str, fast: nm.Num, slow: Callable[[], nm.Num]) -> nm.Num:
         """A number, and another way to it where a condition does not hold."""
         value, before = self.text(fast), self.label
         on, no = self.name("on"), self.name("no")
@@ -468,8 +455,8 @@ class Emitter(Code):
         after = self.label
         self.jump(on)
         self.block(on)
-        phi = f"phi {LLVM[fast.kind]} [{value}, %{before}], [{other}, %{after}]"
-        return Num(fast.kind, self.let(phi))
+        phi = f"phi {nm.LLVM[fast.kind]} [{value}, %{before}], [{other}, %{after}]"
+        return nm.Num(fast.kind, self.let(phi))
 
     # --- what is thrown away ----------------------------------------------------------------------
 
@@ -500,9 +487,9 @@ class Emitter(Code):
         self.back_to(places)
 
     @contextmanager
-    def each(self, n: int) -> Iterator[Num]:
+    def each(self, n: int) -> Iterator[nm.Num]:
         """A loop over n elements; gives the position."""
-        r = Round(n)
+        r = nm.Round(n)
         before, head, body, after = self.label, *map(self.name, ("head", "body", "after"))
         self.jump(head)
         self.block(head)
@@ -511,7 +498,7 @@ class Emitter(Code):
         self.line("")
         self.branch(self.let(f"icmp ult i64 {r.register}, {n}"), body, after)
         self.block(body)
-        yield Num("i64", affine=Affine(0, ((r, 1),)))
+        yield nm.Num("i64", affine=nm.Affine(0, ((r, 1),)))
         more = self.let(f"add nuw nsw i64 {r.register}, 1")
         phi = f"phi i64 [0, %{before}], [{more}, %{self.label}]"
         self.lines[place] = f"  {r.register} = {phi}"
@@ -532,4 +519,4 @@ def needed_by(block: ir.Block, wanted: Sequence[bool] | None) -> set[ir.Var]:
     return needed
 
 
-__all__ = ["Emitter", "Site", "Stk"]
+__all__ = ["Emitter", "Site"]

@@ -10,60 +10,47 @@ once all are true, are constants of a second loop, which goes on from the round 
 
 from collections.abc import Iterator, Sequence
 
+from lineara.engines.native import numbers as nm
 from lineara.engines.native import stacks
 from lineara.engines.native.emit import INDEX, Emitter
-from lineara.engines.native.numbers import (
-    LLVM,
-    Affine,
-    Arr,
-    Held,
-    Num,
-    Refused,
-    Round,
-    Stk,
-    Tag,
-    Tup,
-    buffers,
-    constant,
-)
 from lineara.facts.types import ArrayType
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.branches import Case, Choice, Cond, Switch
 from lineara.linear_a.calls import Sized
 from lineara.linear_a.loops import Scan, While
 
-Plain = Num | Arr
+Plain = nm.Num | nm.Arr
 
 
-def applied(em: Emitter, e: ir.Application, args: list[Held]) -> Sequence[Held]:
+def applied(em: Emitter, e: ir.Application, args: list[nm.Held]) -> Sequence[nm.Held]:
     """The results of a call, a branch or a loop."""
     match e:
         case Sized():
-            raise Refused("it has arrays whose size is a value")
+            raise nm.Refused("it has arrays whose size is a value")
         case Choice():
             return chosen(em, e, args)
         case Scan():
             return scan(em, e, args)
         case While():
             return while_(em, e, args)
-    raise Refused(f"it has {e.head()}")
+    raise nm.Refused(f"it has {e.head()}")
 
 
 # --- branches -------------------------------------------------------------------------------------
 
 
-def chosen(em: Emitter, e: Choice, args: list[Held]) -> Sequence[Held]:
+def chosen(em: Emitter, e: Choice, args: list[nm.Held]) -> Sequence[nm.Held]:
     """The results of the branch that a value chooses."""
     which, *rest = args
     args.clear()
     if isinstance(e, Case):
-        assert isinstance(which, Tag)
-        assert isinstance(which.tag, Num)
-        leads: list[list[Held]] = [[] if item is None else [item] for item in which.items]
+        assert isinstance(which, nm.Tag)
+        assert isinstance(which.tag, nm.Num)
+        leads: list[list[nm.Held]] = [[] if item is None else [item] for item in which.items]
         ways = [i for i, lead in enumerate(leads) if lead]
         selector = which.tag
     else:
-        assert isinstance(which, Num)
+        assert isinstance(which, nm.Num)
         selector, leads = which, [[] for _ in e.functions]
         ways = [*range(len(e.functions))]
     known = told(e, selector)
@@ -92,7 +79,7 @@ def chosen(em: Emitter, e: Choice, args: list[Held]) -> Sequence[Held]:
     return met(em, tails, results)
 
 
-def told(e: Choice, selector: Num) -> int | None:
+def told(e: Choice, selector: nm.Num) -> int | None:
     """The branch, if it is known."""
     if isinstance(e, Cond):
         return None if selector.constant is None else int(not selector.constant)
@@ -107,10 +94,10 @@ class Meeting:
 
     def __init__(self, em: Emitter, ways: int) -> None:
         self.em = em
-        self.copies: list[list[tuple[Arr, Arr]]] = [[] for _ in range(ways)]
-        self.choices: list[tuple[str, str, list[Num]]] = []
+        self.copies: list[list[tuple[nm.Arr, nm.Arr]]] = [[] for _ in range(ways)]
+        self.choices: list[tuple[str, str, list[nm.Num]]] = []
 
-    def of(self, values: Sequence[Held]) -> Held:
+    def of(self, values: Sequence[nm.Held]) -> nm.Held:
         """What stands for the values of the branches; None is one that is never looked at."""
         there = [v for v in values if v is not None]
         if not there:
@@ -118,58 +105,58 @@ class Meeting:
         first = there[0]
         if all([v == first for v in there]) and (len(there) > 1 or self.everywhere(first)):
             return first
-        if isinstance(first, Num):
-            return self.number([v if isinstance(v, Num) else None for v in values], first.kind)
-        if isinstance(first, Arr):
+        if isinstance(first, nm.Num):
+            return self.number([v if isinstance(v, nm.Num) else None for v in values], first.kind)
+        if isinstance(first, nm.Arr):
             return self.array(values, first.type)
-        if isinstance(first, Tup):
+        if isinstance(first, nm.Tup):
             columns = [self.of([self.item(v, i) for v in values]) for i in range(len(first.items))]
-            return Tup(tuple([c for c in columns if c is not None]))
-        if isinstance(first, Tag):
-            tag = self.of([v.tag if isinstance(v, Tag) else None for v in values])
-            assert isinstance(tag, Num)
-            return Tag(
+            return nm.Tup(tuple([c for c in columns if c is not None]))
+        if isinstance(first, nm.Tag):
+            tag = self.of([v.tag if isinstance(v, nm.Tag) else None for v in values])
+            assert isinstance(tag, nm.Num)
+            return nm.Tag(
                 tag,
                 tuple(
                     [self.of([self.item(v, i) for v in values]) for i in range(len(first.items))]
                 ),
             )
-        if isinstance(first, Stk) and len(there) == 1:
+        if isinstance(first, nm.Stk) and len(there) == 1:
             n, base = [
-                self.number([part(v) if isinstance(v, Stk) else None for v in values], "i64")
+                self.number([part(v) if isinstance(v, nm.Stk) else None for v in values], "i64")
                 for part in (lambda s: s.n, lambda s: s.base)
             ]
             return first._replace(n=n, base=base)
-        raise Refused("a branch chooses between stacks")
+        raise nm.Refused("a branch chooses between stacks")
 
-    def item(self, value: Held, i: int) -> Held:
+    def item(self, value: nm.Held, i: int) -> nm.Held:
         """A part of a product or an alternative."""
-        return value.items[i] if isinstance(value, Tup | Tag) else None
+        return value.items[i] if isinstance(value, nm.Tup | nm.Tag) else None
 
-    def everywhere(self, value: Held) -> bool:
+    def everywhere(self, value: nm.Held) -> bool:
         """Whether a value of one branch is told without a register of it."""
-        if isinstance(value, Num):
+        if isinstance(value, nm.Num):
             return not value.register
-        return isinstance(value, Arr) and not value.at
+        return isinstance(value, nm.Arr) and not value.at
 
-    def number(self, values: Sequence[Num | None], kind: str) -> Num:
+    def number(self, values: Sequence[nm.Num | None], kind: str) -> nm.Num:
         """One of the numbers."""
         register = f"%v{self.em.name()}"
-        given = [constant(kind, 0) if v is None else v for v in values]
-        self.choices.append((register, LLVM[kind], given))
-        return Num(kind, register)
+        given = [nm.constant(kind, 0) if v is None else v for v in values]
+        self.choices.append((register, nm.LLVM[kind], given))
+        return nm.Num(kind, register)
 
-    def array(self, values: Sequence[Held], t: ArrayType) -> Arr:
+    def array(self, values: Sequence[nm.Held], t: ArrayType) -> nm.Arr:
         """One buffer for the arrays."""
         with self.em.kept(values):
             y = self.em.array(t, fresh=True)._replace(as_numpys=t.ndim < 2)
         for copies, value in zip(self.copies, values, strict=True):
-            if isinstance(value, Arr):
+            if isinstance(value, nm.Arr):
                 copies.append((value, y))
         return y
 
 
-def met(em: Emitter, tails: list[str], results: list[list[Held]]) -> list[Held]:
+def met(em: Emitter, tails: list[str], results: list[list[nm.Held]]) -> list[nm.Held]:
     """The results of branches, where they meet."""
     meeting = Meeting(em, len(tails))
     values = [meeting.of(column) for column in zip(*results, strict=True)]
@@ -191,52 +178,52 @@ def met(em: Emitter, tails: list[str], results: list[list[Held]]) -> list[Held]:
 # --- what a loop carries --------------------------------------------------------------------------
 
 
-def leaves(value: Held) -> Iterator[Plain]:
+def leaves(value: nm.Held) -> Iterator[Plain]:
     """The numbers and arrays that a carry is made of."""
-    if isinstance(value, Num | Arr):
+    if isinstance(value, nm.Num | nm.Arr):
         yield value
-    elif isinstance(value, Tup):
+    elif isinstance(value, nm.Tup):
         for item in value.items:
             yield from leaves(item)
     else:
-        raise Refused("a loop carries a stack or a value of a sum")
+        raise nm.Refused("a loop carries a stack or a value of a sum")
 
 
-def built(like: Held, parts: Iterator[Plain]) -> Held:
+def built(like: nm.Held, parts: Iterator[Plain]) -> nm.Held:
     """A carry of other numbers and arrays."""
-    if isinstance(like, Tup):
-        return Tup(tuple([built(item, parts) for item in like.items]))
+    if isinstance(like, nm.Tup):
+        return nm.Tup(tuple([built(item, parts) for item in like.items]))
     return next(parts)
 
 
 class Carried:
     """The carries of a loop: registers, whole numbers that rounds tell, and buffers."""
 
-    def __init__(self, em: Emitter, initial: Sequence[Held], held: Sequence[Held]) -> None:
+    def __init__(self, em: Emitter, initial: Sequence[nm.Held], held: Sequence[nm.Held]) -> None:
         self.em = em
         self.like = list(initial)
         self.initial = [leaf for value in initial for leaf in leaves(value)]
-        self.buffers: dict[int, Arr] = {}
+        self.buffers: dict[int, nm.Arr] = {}
         everything = [*held, *self.initial]
         for i, x in enumerate(self.initial):
-            if isinstance(x, Arr):
-                alone = sum([x.buffer in buffers(v) for v in everything]) == 1
+            if isinstance(x, nm.Arr):
+                alone = sum([x.buffer in nm.buffers(v) for v in everything]) == 1
                 with em.memory_of([*everything, *self.buffers.values()]):
                     y = em.own(x, alone)
                 self.buffers[i] = y._replace(as_numpys=x.type.ndim < 2)
 
-    def values(self, numbers: Sequence[Num | None]) -> list[Held]:
+    def values(self, numbers: Sequence[nm.Num | None]) -> list[nm.Held]:
         """The carries of a round, given its numbers."""
         parts = iter([self.buffers[i] if x is None else x for i, x in enumerate(numbers)])
         return [built(like, parts) for like in self.like]
 
-    def handed_on(self, values: Sequence[Held]) -> list[Num | None]:
+    def handed_on(self, values: Sequence[nm.Held]) -> list[nm.Num | None]:
         """The numbers for the next round; arrays are put to the buffers of the loop."""
         given = [leaf for value in values for leaf in leaves(value)]
         moves = [
             (x, self.buffers[i])
             for i, x in enumerate(given)
-            if isinstance(x, Arr) and (x.buffer is not self.buffers[i].buffer or x.at)
+            if isinstance(x, nm.Arr) and (x.buffer is not self.buffers[i].buffer or x.at)
         ]
         mine = {y.buffer for y in self.buffers.values()}
         crossing = len(moves) > 1 and any([x.buffer in mine for x, _ in moves])
@@ -250,13 +237,13 @@ class Carried:
             moves = staged
         for x, y in moves:
             self.em.copy(x, y)
-        return [x if isinstance(x, Num) else None for x in given]
+        return [x if isinstance(x, nm.Num) else None for x in given]
 
 
 class Rounds:
     """A loop that is being emitted: its blocks, and the registers that go from round to round."""
 
-    def __init__(self, em: Emitter, r: Round | None) -> None:
+    def __init__(self, em: Emitter, r: nm.Round | None) -> None:
         self.em = em
         self.r = r
         self.places: list[tuple[int, str, str, str]] = []  # line, register, kind, first value
@@ -283,16 +270,16 @@ class Rounds:
 # --- loops ----------------------------------------------------------------------------------------
 
 
-def scan(em: Emitter, e: Scan, args: list[Held]) -> Sequence[Held]:
+def scan(em: Emitter, e: Scan, args: list[nm.Held]) -> Sequence[nm.Held]:
     """n rounds, in one direction or the other."""
     k, c = e.nk, e.nk + e.nc
     ks, cs, xs = args[:k], args[k:c], args[c:]
     args.clear()
     d = em.program.defs[e.body]
     if e.n is not None and not isinstance(e.n, int):
-        raise Refused("it has a loop whose number of rounds is a dimension")
-    r = Round(e.n)
-    count = constant("i64", e.n) if e.n is not None else counted(xs)
+        raise nm.Refused("it has a loop whose number of rounds is a dimension")
+    r = nm.Round(e.n)
+    count = nm.constant("i64", e.n) if e.n is not None else counted(xs)
     carried = Carried(em, cs, [*ks, *xs])
     step = Step(em, e, carried, r, ks, xs, count)
     types = [em.program.unfold(t) for t in d.results[e.nc :]]
@@ -302,11 +289,11 @@ def scan(em: Emitter, e: Scan, args: list[Held]) -> Sequence[Held]:
         return rounds(em, step, rows)
 
 
-def counted(xs: Sequence[Held]) -> Num:
+def counted(xs: Sequence[nm.Held]) -> nm.Num:
     """How many rounds a loop has that goes as long as its stacks."""
-    n = next((x.n for x in xs if isinstance(x, Stk)), None)
-    if not isinstance(n, Num):
-        raise Refused("it has a loop without a length")
+    n = next((x.n for x in xs if isinstance(x, nm.Stk)), None)
+    if not isinstance(n, nm.Num):
+        raise nm.Refused("it has a loop without a length")
     return n
 
 
@@ -318,70 +305,72 @@ class Step:
         em: Emitter,
         e: Scan,
         carried: Carried,
-        r: Round,
-        ks: Sequence[Held],
-        xs: Sequence[Held],
-        count: Num,
+        r: nm.Round,
+        ks: Sequence[nm.Held],
+        xs: Sequence[nm.Held],
+        count: nm.Num,
     ) -> None:
         self.em, self.e, self.carried, self.r = em, e, carried, r
         self.ks, self.xs, self.count = ks, xs, count
 
-    def position(self) -> Num:
+    def position(self) -> nm.Num:
         """Where the rows of the round are."""
-        i = Affine(0, ((self.r, 1),))
+        i = nm.Affine(0, ((self.r, 1),))
         if self.e.direction == "fwd":
-            return Num("i64", affine=i)
+            return nm.Num("i64", affine=i)
         if self.r.n is not None:
-            return Num("i64", affine=Affine(self.r.n - 1).plus(i, -1))
+            return nm.Num("i64", affine=nm.Affine(self.r.n - 1).plus(i, -1))
         em = self.em
         last = em.let(f"sub i64 {em.text(self.count)}, 1")
-        return Num("i64", em.let(f"sub i64 {last}, {self.r.register}"))
+        return nm.Num("i64", em.let(f"sub i64 {last}, {self.r.register}"))
 
-    def __call__(self, numbers: Sequence[Num | None]) -> list[Held]:
+    def __call__(self, numbers: Sequence[nm.Num | None]) -> list[nm.Held]:
         """The results of the body, given the numbers that are carried."""
         i = self.position()
         rows = [stacks.row(self.em, x, i) for x in self.xs]
         return self.em.call(self.e.body, [*self.ks, *self.carried.values(numbers), *rows])
 
 
-def looked_at(em: Emitter, step: Step, known: Sequence[Num | None]) -> list[Plain]:
+def looked_at(em: Emitter, step: Step, known: Sequence[nm.Num | None]) -> list[Plain]:
     """What a round makes of its carries, looked at without being emitted."""
     with em.trial():
         step.r.register = step.r.register or "%try"
         registers = [
-            None if isinstance(x, Arr) else k or Num(x.kind, f"%try{i}")
+            None if isinstance(x, nm.Arr) else k or nm.Num(x.kind, f"%try{i}")
             for i, (x, k) in enumerate(zip(step.carried.initial, known, strict=True))
         ]
         results = step(registers)
         return [leaf for value in results[: step.e.nc] for leaf in leaves(value)]
 
 
-def rounds(em: Emitter, step: Step, rows: "stacks.Rows") -> Sequence[Held]:
+def rounds(em: Emitter, step: Step, rows: "stacks.Rows") -> Sequence[nm.Held]:
     """The rounds of a scan, and its results."""
     r, initial = step.r, step.carried.initial
-    signs = {i: Round(None) for i, x in enumerate(initial) if isinstance(x, Num) and x.affine}
+    signs = {i: nm.Round(None) for i, x in enumerate(initial) if isinstance(x, nm.Num) and x.affine}
     for i, sign in signs.items():
         sign.register = f"%sign{i}"
     symbols = [
-        Num("i64", affine=Affine(0, ((signs[i], 1),))) if i in signs else None
+        nm.Num("i64", affine=nm.Affine(0, ((signs[i], 1),))) if i in signs else None
         for i in range(len(initial))
     ]
-    told: dict[int, Num] = {}
+    told: dict[int, nm.Num] = {}
     if signs and not em.trying:
         after = looked_at(em, step, symbols)
         for i, sign in signs.items():
             grown, first = after[i], initial[i]
-            assert isinstance(first, Num)
+            assert isinstance(first, nm.Num)
             assert first.affine is not None
-            a = grown.affine if isinstance(grown, Num) else None
+            a = grown.affine if isinstance(grown, nm.Num) else None
             if a is None or a.terms != ((sign, 1),):
                 continue
-            number = first.affine.plus(Affine(0, ((r, a.constant),)) if a.constant else Affine(0))
-            last = number.plus(Affine(a.constant))
+            number = first.affine.plus(
+                nm.Affine(0, ((r, a.constant),)) if a.constant else nm.Affine(0)
+            )
+            last = number.plus(nm.Affine(a.constant))
             if number.fits() and last.fits():
-                told[i] = Num("i64", affine=number)
-    flags = [i for i, x in enumerate(initial) if isinstance(x, Num) and x.kind == "bool"]
-    true = constant("bool", True)
+                told[i] = nm.Num("i64", affine=number)
+    flags = [i for i, x in enumerate(initial) if isinstance(x, nm.Num) and x.kind == "bool"]
+    true = nm.constant("bool", True)
     steady = False
     if flags and not em.trying and not rows.types:
         known = [true if i in flags else told.get(i) for i in range(len(initial))]
@@ -393,15 +382,15 @@ def rounds(em: Emitter, step: Step, rows: "stacks.Rows") -> Sequence[Held]:
         start, begun = once(em, step, rows, told, [], start, begun, flags)
     fixed = flags if steady else []
     _, numbers = once(em, step, rows, told, fixed, start, begun, [])
-    ends: list[Num | None] = []
+    ends: list[nm.Num | None] = []
     for i, x in enumerate(numbers):
         if i in told and r.n is not None:
             a = told[i].affine
             assert a is not None
-            ends.append(Num("i64", affine=a.at(r, Affine(r.n))))
+            ends.append(nm.Num("i64", affine=a.at(r, nm.Affine(r.n))))
         elif i in fixed:
             before = begun[i]
-            ends.append(before if isinstance(before, Num) else None)
+            ends.append(before if isinstance(before, nm.Num) else None)
         else:
             ends.append(x)
     return [*step.carried.values(ends), *rows.results()]
@@ -411,33 +400,33 @@ def once(
     em: Emitter,
     step: Step,
     rows: "stacks.Rows",
-    told: dict[int, Num],
+    told: dict[int, nm.Num],
     fixed: Sequence[int],
     start: str,
     begun: Sequence[Plain | None],
     until: Sequence[int],
-) -> tuple[str, list[Num | None]]:
+) -> tuple[str, list[nm.Num | None]]:
     """One loop: of the rounds from `start` on, until all have been or these booleans are true."""
     loop = Rounds(em, step.r)
     moving = [
-        i for i, x in enumerate(begun) if isinstance(x, Num) and i not in told and i not in fixed
+        i for i, x in enumerate(begun) if isinstance(x, nm.Num) and i not in told and i not in fixed
     ]
     first = [("i64", start)]
     for i in moving:
         x = begun[i]
-        assert isinstance(x, Num)
-        first.append((LLVM[x.kind], em.text(x)))
+        assert isinstance(x, nm.Num)
+        first.append((nm.LLVM[x.kind], em.text(x)))
     total = em.text(step.count)
     registers = loop.begin(first)
     step.r.register = registers[0]
-    numbers: list[Num | None] = []
+    numbers: list[nm.Num | None] = []
     for i, x in enumerate(begun):
-        if isinstance(x, Arr) or x is None:
+        if isinstance(x, nm.Arr) or x is None:
             numbers.append(None)
         elif i in moving:
-            numbers.append(Num(x.kind, registers[1 + moving.index(i)]))
+            numbers.append(nm.Num(x.kind, registers[1 + moving.index(i)]))
         else:
-            numbers.append(told.get(i) or constant("bool", True))
+            numbers.append(told.get(i) or nm.constant("bool", True))
     body, after = em.name("body"), em.name("after")
     more = em.let(f"icmp ult i64 {registers[0]}, {total}")
     if until:
@@ -466,39 +455,39 @@ def once(
     return registers[0], numbers
 
 
-def while_(em: Emitter, e: While, args: list[Held]) -> Sequence[Held]:
+def while_(em: Emitter, e: While, args: list[nm.Held]) -> Sequence[nm.Held]:
     """Rounds while a condition holds."""
     ks, cs = args[: e.nk], args[e.nk :]
     args.clear()
     p, d = [em.program.defs[f] for f in e.functions]
     carried = Carried(em, cs, ks)
-    r = Round(None)
+    r = nm.Round(None)
     rows = stacks.Rows(em, r, None, [em.program.unfold(t) for t in d.results[len(cs) :]])
     with em.kept(ks), em.memory_of([*carried.buffers.values()]), em.memory_of(rows.kept):
         loop = Rounds(em, r)
-        moving = [i for i, x in enumerate(carried.initial) if isinstance(x, Num)]
+        moving = [i for i, x in enumerate(carried.initial) if isinstance(x, nm.Num)]
         first = [("i64", "0")]
         for i in moving:
             x = carried.initial[i]
-            assert isinstance(x, Num)
-            first.append((LLVM[x.kind], em.text(x)))
+            assert isinstance(x, nm.Num)
+            first.append((nm.LLVM[x.kind], em.text(x)))
         registers = loop.begin(first)
         r.register = registers[0]
         numbers = [
-            Num(x.kind, registers[1 + moving.index(i)]) if isinstance(x, Num) else None
+            nm.Num(x.kind, registers[1 + moving.index(i)]) if isinstance(x, nm.Num) else None
             for i, x in enumerate(carried.initial)
         ]
         values = carried.values(numbers)
         with em.kept(values):
             (go,) = em.call(p.name, [*ks, *values][: len(p.params)])
-        assert isinstance(go, Num)
+        assert isinstance(go, nm.Num)
         body, after = em.name("body"), em.name("after")
         em.branch(em.text(go), body, after)
         em.block(body)
         interrupted(em, registers[0])
         results = em.call(d.name, [*ks, *values])
         with em.kept(results):
-            rows.push(Num("i64", affine=Affine(0, ((r, 1),))), results[len(cs) :])
+            rows.push(nm.Num("i64", affine=nm.Affine(0, ((r, 1),))), results[len(cs) :])
         given = carried.handed_on(results[: len(cs)])
         texts = [em.let(f"add nuw nsw i64 {registers[0]}, 1")]
         for i in moving:

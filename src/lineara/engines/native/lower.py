@@ -13,18 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from lineara.engines.native import arrays, forms
+from lineara.engines.native import numbers as nm
 from lineara.engines.native.emit import Emitter, Site
-from lineara.engines.native.numbers import (
-    IN_MEMORY,
-    LLVM,
-    Arr,
-    Buffer,
-    Held,
-    Num,
-    Refused,
-    Tup,
-    kind_of,
-)
 from lineara.engines.native.symbols import c_function
 from lineara.facts.types import ArrayType, Product, Type, show
 from lineara.linear_a import syntax as ir
@@ -37,17 +27,19 @@ SMALL = 1024
 class Lowering(Emitter):
     """The emitter with the code of primitives and of forms."""
 
-    def primitive(self, e: ir.Prim, args: list[Held], at: dict[ir.Var, Held], t: ArrayType) -> Held:
+    def primitive(
+        self, e: ir.Prim, args: list[nm.Held], at: dict[ir.Var, nm.Held], t: ArrayType
+    ) -> nm.Held:
         """The value of a primitive."""
         return arrays.primitive(self, e, args, at, t)
 
     def written(
-        self, e: ir.Part, args: list[Held], at: dict[ir.Var, Held], t: ArrayType, mine: bool
-    ) -> Held:
+        self, e: ir.Part, args: list[nm.Held], at: dict[ir.Var, nm.Held], t: ArrayType, mine: bool
+    ) -> nm.Held:
         """An array after a part of it was written, or added to."""
         return arrays.written(self, e, args, at, t, mine)
 
-    def applied(self, e: ir.Application, args: list[Held]) -> Sequence[Held]:
+    def applied(self, e: ir.Application, args: list[nm.Held]) -> Sequence[nm.Held]:
         """The results of a call, a branch or a loop."""
         return forms.applied(self, e, args)
 
@@ -75,7 +67,7 @@ def lowered(program: Program, name: str) -> Lowered:
     d = program.defs[name]
     reached = [program.defs[f] for f in program.reached(name)]
     if any([f.lresults or any([v.linear for v in ir.binders(f)]) for f in reached]):
-        raise Refused("it has linear variables, whose zeros have no numbers; erase it")
+        raise nm.Refused("it has linear variables, whose zeros have no numbers; erase it")
     em = Lowering(program)
     parameters: list[str] = []
     inputs: list[ArrayType] = []
@@ -98,26 +90,26 @@ def parts(program: Program, t: Type) -> Iterator[ArrayType]:
     elif isinstance(t, ArrayType):
         yield t
     else:
-        raise Refused(f"a value of the type {show(t)} goes in or out")
+        raise nm.Refused(f"a value of the type {show(t)} goes in or out")
 
 
-def _given(em: Emitter, t: Type, inputs: list[ArrayType], parameters: list[str]) -> Held:
+def _given(em: Emitter, t: Type, inputs: list[ArrayType], parameters: list[str]) -> nm.Held:
     """An argument: its parameters, and the value that these make."""
     t = em.program.unfold(t)
     if isinstance(t, Product):
-        return Tup(tuple([_given(em, item, inputs, parameters) for item in t.items]))
+        return nm.Tup(tuple([_given(em, item, inputs, parameters) for item in t.items]))
     if not isinstance(t, ArrayType):
-        raise Refused(f"a value of the type {show(t)} goes in or out")
+        raise nm.Refused(f"a value of the type {show(t)} goes in or out")
     t = em.array_type(t)
     register = f"%x{len(inputs)}"
     inputs.append(t)
-    kind = kind_of(t)
+    kind = nm.kind_of(t)
     if kind is not None and not t.shape:
-        parameters.append(f"{LLVM[kind]} {register}")
-        return Num(kind, register)
+        parameters.append(f"{nm.LLVM[kind]} {register}")
+        return nm.Num(kind, register)
     nbytes = t.size * t.dtype.itemsize
     parameters.append(f"ptr noalias readonly {_there(nbytes)}{register}")
-    return Arr(Buffer(register, nbytes, False), t)
+    return nm.Arr(nm.Buffer(register, nbytes, False), t)
 
 
 def _there(nbytes: int) -> str:
@@ -126,28 +118,28 @@ def _there(nbytes: int) -> str:
 
 
 def _result(
-    em: Emitter, value: Held, t: Type, outputs: list[ArrayType], bound: dict[int, int]
+    em: Emitter, value: nm.Held, t: Type, outputs: list[ArrayType], bound: dict[int, int]
 ) -> None:
     """Hand out a result."""
     t = em.program.unfold(t)
     if isinstance(t, Product):
-        assert isinstance(value, Tup)
+        assert isinstance(value, nm.Tup)
         for item, s in zip(value.items, t.items, strict=True):
             _result(em, item, s, outputs, bound)
         return
     if not isinstance(t, ArrayType):
-        raise Refused(f"a value of the type {show(t)} goes in or out")
+        raise nm.Refused(f"a value of the type {show(t)} goes in or out")
     t = em.array_type(t)
     outputs.append(t)
     place = len(outputs) - 1
-    if isinstance(value, Num):
+    if isinstance(value, nm.Num):
         where = em.let(f"getelementptr inbounds i64, ptr %out, i64 {place}")
         text = em.text(value)
         if value.kind == "bool":
             text = em.let(f"zext i1 {text} to i8")
-        em.line(f"store {IN_MEMORY[value.kind]} {text}, ptr {where}")
+        em.line(f"store {nm.IN_MEMORY[value.kind]} {text}, ptr {where}")
         return
-    assert isinstance(value, Arr)
+    assert isinstance(value, nm.Arr)
     whole = t.size * t.dtype.itemsize == value.buffer.nbytes and not value.at
     if not (value.buffer in em.slots and whole and em.slots.index(value.buffer) not in bound):
         copied = em.array(t, fresh=True)
@@ -257,7 +249,7 @@ def _addresses(declared: dict[str, str]) -> dict[str, int]:
     there = {f"c.{name}": c_function(name) for name in names}
     missing = [name for name, address in there.items() if address is None]
     if missing:
-        raise Refused(f"the C library of the process has no {missing[0].removeprefix('c.')}")
+        raise nm.Refused(f"the C library of the process has no {missing[0].removeprefix('c.')}")
     return {name: address for name, address in there.items() if address is not None}
 
 
