@@ -349,6 +349,34 @@ OVERLAPS = {
 }
 
 
+INTO_ONE_NUMBER = {  # NumPy's functions that write, and what the array without axes holds then
+    "copyto": (lambda r, v: np.copyto(r, v), 3.0),
+    "copyto where nothing is": (lambda r, v: np.copyto(r, v, where=False), 2.0),
+    "put": (lambda r, v: np.put(r, 0, v), 3.0),
+    "putmask": (lambda r, v: np.putmask(r, True, v), 3.0),
+    "putmask of nothing": (lambda r, v: np.putmask(r, False, v), 2.0),
+    "place": (lambda r, v: np.place(r, np.array(True), [v]), 3.0),
+    "put_along_axis": (lambda r, v: np.put_along_axis(r, np.array([0]), v, None), 3.0),
+}
+
+
+@pytest.mark.parametrize("name", INTO_ONE_NUMBER)
+def test_a_function_of_numpys_writes_into_an_array_without_axes(name: str) -> None:
+    write, held = INTO_ONE_NUMBER[name]
+
+    def f(x: Any) -> Any:
+        r = np.full((), x[0])
+        write(r, x[1])
+        return r * r
+
+    x = np.array([2.0, 3.0])
+    slope = [0.0, 6.0] if held == 3.0 else [4.0, 0.0]
+    assert f(x) == held**2
+    assert lineara.grad(f)(x).tolist() == slope
+    assert lineara.jvp(f, (x,), (np.array([0.0, 1.0]),)) == (held**2, slope[1])
+    assert lineara.jit(lineara.grad(f))(x).tolist() == slope
+
+
 @pytest.mark.parametrize("start", ["x", "x * 1.0", "zeros", "written"])
 @pytest.mark.parametrize("name", OVERLAPS)
 def test_a_part_written_into_an_overlapping_one(name: str, start: str) -> None:

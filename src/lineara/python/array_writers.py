@@ -33,8 +33,8 @@ def _write(name: str, a: Any, values: Value, act: Callable[[np.ndarray, Any], An
     t = type_of(values)
     numbers = np.full(a.shape, -1)
     act(numbers, np.arange(t.size).reshape(t.shape))
-    places = np.nonzero(numbers >= 0)
-    if places[0].size:
+    if np.any(numbers >= 0):
+        places = np.nonzero(numbers >= 0) if a.ndim else ()  # NumPy has no nonzero of 0-d arrays
         flat = op("reshape")(values, shape=(t.size,))
         a[places] = op("index")(flat, at=(numbers[places],))
 
