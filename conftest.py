@@ -1,8 +1,8 @@
 """How much of the tests runs, and in which order.
 
-Tests run in an order drawn by a seed, so that none can lean on one that came before, and what a
-test draws depends on its name alone.  The seed is that of the commit, so that one commit has one
-result, unless `--seed N` gives another.
+Tests run in an order drawn by a seed, so that none can lean on one that came before; what a test
+draws depends on its name alone, and what Hypothesis draws on the seed.  The seed is that of the
+commit, so that one commit has one result, unless `--seed N` gives another.
 
 Without `--all`, those marked `slow` stay out, and an eighth of the large tables runs, drawn by the
 same seed: of the cases of a function that has more than eight, of the lines that a test goes
@@ -55,6 +55,8 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.seed = config.workerinput["seed"]
     elif config.option.seed is None:
         config.option.seed = seed_of_commit()
+    if config.option.hypothesis_seed is None:  # its plugin is configured after this file
+        config.option.hypothesis_seed = str(config.option.seed)
 
 
 @pytest.hookimpl(optionalhook=True)
