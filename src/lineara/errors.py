@@ -199,7 +199,11 @@ class OutOfBounds(ProgramError, IndexError):
     """A program that runs reads or writes beyond an array: as Python says it, too."""
 
 
-OutOfBounds.__name__ = ProgramError.__name__
+class OutOfRoom(ProgramError):
+    """A program that runs needs more room than it has: it was traced for less."""
+
+
+OutOfBounds.__name__ = OutOfRoom.__name__ = ProgramError.__name__
 
 
 class SolverError(LinearaError, ArithmeticError):

@@ -2,13 +2,20 @@
 
 import copy
 import heapq
+import re
 
 import numpy as np
 import pytest
 
 import lineara
 from lineara.engines import Ask, run
-from lineara.errors import LinearaError, MutationError, StagingError, StructureError
+from lineara.errors import (
+    LinearaError,
+    MutationError,
+    ProgramError,
+    StagingError,
+    StructureError,
+)
 from lineara.passes.derivatives import vjp
 from lineara.staging.capture import trace as capture
 
@@ -238,6 +245,147 @@ def test_a_gradient_costs_a_constant_times_the_value(f):
         assert back <= 4 * value
     for few, many in zip(small, large, strict=True):
         assert many <= 4.3 * few
+
+
+# --- lists whose growth depends on values ---------------------------------------------------------
+
+
+def steps_to_a_tolerance(x):
+    root, roots = 2.0 + x[0], []
+    while abs(root * root - x[3]) > 1e-10:
+        root = 0.5 * (root + x[3] / root)
+        roots.append(root)
+    return roots[-1] + 0.1 * roots[0] + sum(roots) + len(roots)
+
+
+def a_path_of_adaptive_steps(x):
+    t, y, h = 0.0, x[0], 0.2
+    ts, ys = [t], [y]
+    while t < 1.0:
+        k = np.sin(3 * t) * x[1] - y
+        other = np.sin(3 * (t + h)) * x[1] - (y + h * k)
+        if h * abs(other - k) < 0.02:
+            t, y = t + h, y + 0.5 * h * (k + other)
+            ts.append(t)
+            ys.append(y)
+            h = min(1.5 * h, 1.0001 - t)
+        else:
+            h *= 0.5
+    area = 0.0
+    for i in range(1, len(ys)):
+        area += 0.5 * (ys[i] + ys[i - 1]) * (ts[i] - ts[i - 1])
+    return area
+
+
+def a_stack_of_work(x):
+    stack, s = [(x[0] + 2.0, 0)], 0.0
+    while stack:
+        v, depth = stack.pop()
+        s += np.sin(v) * (depth + 1)
+        if v > 0.3 and depth < 5:
+            stack.append((0.5 * v, depth + 1))
+            stack.append((0.3 * v, depth + 1))
+    return s
+
+
+def a_search_in_depth(x):
+    n = len(x)
+    seen, stack, s = [False] * n, [0], 0.0
+    while stack:
+        i = stack.pop()
+        if seen[i]:
+            continue
+        seen[i] = True
+        s = 0.5 * s + x[i]
+        for j in range(n):
+            if abs(x[i] - x[j]) < 1.2 and not seen[j]:
+                stack.append(j)
+    return s
+
+
+def loops_within_whose_rounds_depend_on_values(x):
+    s = 0.0
+    for v in x:
+        parts, rest = [], abs(v)
+        while rest > 0.25:
+            parts.append(rest)
+            rest = 0.6 * rest
+        s = 0.5 * s + sum(parts) + len(parts)
+    return s
+
+
+GROWING = [
+    steps_to_a_tolerance, a_path_of_adaptive_steps, a_stack_of_work, a_search_in_depth,
+    loops_within_whose_rounds_depend_on_values,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", GROWING)
+def test_a_list_grows_in_a_loop_that_values_end(f):
+    program = capture(f, X)
+    for x in (X, 0.3 * X, np.abs(X), X + 1):
+        assert program(x) == f(x)
+    given, expected = lineara.jit(lineara.grad(f))(X), lineara.grad(f)(X)
+    np.testing.assert_allclose(given, expected, rtol=1e-11, atol=1e-12)
+    assert capture(f, np.tile(X, 2)).size() == capture(f, np.tile(X, 6)).size()
+
+
+def halved(x, least):
+    xs = []
+    while x > least:
+        xs.append(x)
+        x = 0.5 * x + 0.01 * least * np.sin(x)
+    return sum(xs) + xs[-1] * len(xs)
+
+
+def test_a_program_is_captured_again_where_a_list_becomes_longer_than_it_has_room_for():
+    f = lineara.jit(halved)
+    for least, captures in ((1e-3, 1), (1e-30, 2), (1e-2, 2), (1e-90, 3), (1e-3, 3)):
+        assert f(1.0, least) == halved(1.0, least)
+        assert f.captures == captures
+    assert f.history[1:] == ["a list became longer than the program had room for"] * 2
+    slope = lineara.jit(lineara.grad(halved))
+    for least, captures in ((1e-3, 1), (1e-30, 2), (1e-3, 2)):
+        expected = lineara.grad(halved)(1.0, least)
+        assert slope(1.0, least) == pytest.approx(expected, rel=1e-12)
+        assert lineara.grad(f)(1.0, least) == pytest.approx(expected, rel=1e-12)
+        assert slope.captures == captures
+    assert lineara.jit(halved, engine="native")(1.0, 1e-30) == pytest.approx(halved(1.0, 1e-30))
+
+
+def test_lanes_and_traces_have_room_for_what_they_are_given():
+    least = np.array([1e-3, 1e-30])
+    found = lineara.vmap(halved, in_axes=(None, 0))(1.0, least)
+    np.testing.assert_allclose(found, [halved(1.0, v) for v in least], rtol=1e-14)
+    assert capture(halved, 1.0, 1e-30)(1.0, 1e-50) == halved(1.0, 1e-50)
+    value, slope = lineara.value_and_grad(halved, policy="recompute_all")(1.0, 1e-30)
+    assert value == halved(1.0, 1e-30)
+    assert slope == pytest.approx(lineara.grad(halved)(1.0, 1e-30), rel=1e-12)
+
+
+def test_a_program_without_room_says_so():
+    program = capture(halved, 1.0, 1e-3)
+    with pytest.raises(ProgramError) as e:
+        program(1.0, 1e-30)
+    assert re.sub(r"\(.*\)", "(LINE)", e.value.message) == (
+        "a list became longer than 64 items, for which this program has room, in a loop whose "
+        "number of rounds depends on values (LINE); trace the function again, with arguments for "
+        "which it becomes as long"
+    )
+    assert "in halved: while x > least:" in e.value.message
+
+
+def test_what_was_printed_is_not_printed_again_for_want_of_room(capsys):
+    @lineara.jit
+    def f(x, least):
+        print("begins")
+        return halved(x, least)
+
+    with pytest.raises(ProgramError, match="a list became longer than 64 items"):
+        f(1.0, 1e-30)
+    assert capsys.readouterr().out == "begins\n"
+    assert f(1.0, 1e-30) == halved(1.0, 1e-30)
+    assert capsys.readouterr().out == "begins\n"
 
 
 # --- what a list is -------------------------------------------------------------------------------
@@ -542,14 +690,6 @@ def lists_in_a_list(x):
     return ys[0][0]
 
 
-def a_list_that_grows_while_it_may(x):
-    ys, t = [], 0.0
-    while t < x[2]:
-        t += 0.25
-        ys.append(t)
-    return ys[-1]
-
-
 def the_items_of_a_list_of_unknown_length(x):
     ys = []
     for v in x:
@@ -607,13 +747,6 @@ def texts(x):
             "part",
         ),
         (
-            a_list_that_grows_while_it_may,
-            StagingError,
-            "a list grows in a staged loop, whose number of rounds depends on values: how long it "
-            "may become is not known while the program is written; write into an array that is "
-            "long enough, and count",
-        ),
-        (
             the_items_of_a_list_of_unknown_length,
             StagingError,
             "the items of a list whose length depends on staged values: how many items there are "
@@ -623,9 +756,9 @@ def texts(x):
         (
             a_list_that_grows_while_it_is_gone_through,
             StagingError,
-            "a list grows in a staged loop, whose number of rounds depends on values: how long it "
-            "may become is not known while the program is written; write into an array that is "
-            "long enough, and count",
+            "a list that is held as an array, since staged values say how it is read or grows, "
+            "became longer or shorter while a loop went through it; loop over a copy, or over the "
+            "numbers of the items",
         ),
         (
             a_list_that_grows_while_it_is_paired,

@@ -32,7 +32,7 @@ from lineara.engines.values import (
     times,
     zeros,
 )
-from lineara.errors import LinearaError, OutOfBounds, ProgramError
+from lineara.errors import LinearaError, OutOfBounds, OutOfRoom, ProgramError
 from lineara.facts.hints import Index, Shaped, Tree, Value
 from lineara.facts.types import ArrayType, Type, is_complex, show, type_of
 from lineara.linear_a import syntax as ir
@@ -410,7 +410,8 @@ class Numbers:
         try:
             return self.evaluated(e, args, params)
         except (ZeroDivisionError, ValueError, IndexError, LinearaError, ArithmeticError) as error:
-            if e.primitive.raised or e.primitive.acts:  # an error of Python's, or at a line
+            known = e.primitive.raised or e.primitive.acts  # an error of Python's, or at a line
+            if known or isinstance(error, OutOfRoom):
                 raise
             text = error.message if isinstance(error, LinearaError) else str(error)
             mend = ""

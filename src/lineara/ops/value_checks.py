@@ -4,9 +4,11 @@
     check_RuntimeWarning(x, fails)  x, and a warning for each of these elements
 
     check_StagingError(x, fails)    x, which is refused there, if somebody uses it
+    check_ProgramError(x, fails)    x, if there is room for it in the program, the same
 
 What hangs on a value that is not known while a program is written is known when it runs.  A check
-is the identity to every derivative, and but for the last no dead code where nobody uses its result.
+is the identity to every derivative, and but for the last two no dead code where nobody uses its
+result.
 """
 
 import warnings
@@ -15,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import LinearaError, StagingError
+from lineara.errors import LinearaError, OutOfRoom, StagingError
 from lineara.facts.hints import Namespace, Shaped, Value
 from lineara.facts.primitive import Joint, Structural, op
 from lineara.facts.types import ArrayType, type_of
@@ -73,7 +75,7 @@ class Check(Structural):
         return self(x, fails, **params)
 
 
-CHECKED: tuple[Any, ...] = (RuntimeWarning, np.linalg.LinAlgError, StagingError)
+CHECKED: tuple[Any, ...] = (RuntimeWarning, np.linalg.LinAlgError, StagingError, OutOfRoom)
 CHECKED += (ArithmeticError, AssertionError, Exception, FloatingPointError, IndexError, KeyError)
 CHECKED += (LookupError, NotImplementedError, OverflowError, RuntimeError, TypeError, ValueError)
 CHECKED += (ZeroDivisionError,)

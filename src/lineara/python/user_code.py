@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from lineara.containers.boundary import forget_classes, shown
+from lineara.errors import OutOfRoom
 from lineara.facts.hints import Value
 from lineara.facts.primitive import registry
 from lineara.facts.registry import stands_for
@@ -48,11 +49,15 @@ class Reading:
     choosing     the loops that may carry one of several values, by their code
     left         which of such values are left in the block that is being written
     told         what conditions tell of these, by their variables
+    rooms        for how many items there is room in lists whose growth depends on values
     """
 
-    def __init__(self, way: Way, calls: bool, function: Callable[..., Any]) -> None:
+    def __init__(
+        self, way: Way, calls: bool, function: Callable[..., Any], rooms: "Rooms | None" = None
+    ) -> None:
         self.way, self.calls, self.function = way, calls, function
         self.recursive: dict[CodeType, set[int]] = {}
+        self.rooms = Rooms() if rooms is None else rooms
         self.begin()
 
     def begin(self) -> None:
@@ -82,6 +87,38 @@ class Reading:
     def again(self) -> NoReturn:
         """Begin the trace again, with what has been found of functions that call themselves."""
         raise Again(self)
+
+
+class Rooms:
+    """For how many items programs of a function have room, by the place where a list grows.
+
+    How long a list becomes is known where the program runs, which says it where that is too long.
+    """
+
+    FIRST, FACTOR = 64, 4
+
+    def __init__(self) -> None:
+        self.at: dict[Any, int] = {}
+        self.errors: dict[str, Any] = {}  # the places, by what programs say
+
+    def of(self, place: Any, line: str) -> tuple[int, str]:
+        """The room at a place, and what a program says where a list becomes longer."""
+        room = self.at.setdefault(place, self.FIRST)
+        said = (
+            f"a list became longer than {room} items, for which this program has room, in a loop "
+            f"whose number of rounds depends on values ({line}); trace the function again, with "
+            "arguments for which it becomes as long"
+        )
+        self.errors[said] = place, room * self.FACTOR
+        return room, said
+
+    def outgrown(self, error: OutOfRoom) -> bool:
+        """Whether a program has failed for want of room; then there is more in the next one."""
+        known = self.errors.get(error.message)
+        if known is not None:
+            place, room = known
+            self.at[place] = max(self.at[place], room)
+        return known is not None
 
 
 class Again(BaseException):

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.errors import ShapeError, StructureError
+from lineara.errors import OutOfRoom, ShapeError, StructureError
 from lineara.facts.hints import Axis, Shaped, Value
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType, type_of
 from lineara.passes.batch import over_lanes
-from lineara.python.user_code import Reading, lifted, reading, seen
+from lineara.python.user_code import Reading, Rooms, lifted, reading, seen
 from lineara.staging.capture import STRUCTURED
 from lineara.staging.definition_of import Apart, apart, staged_around
 from lineara.staging.definitions import Definition, Same
@@ -51,10 +51,17 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
                     node.level.overlaps.add(row, node)
             return seen(f)(*lifted(unflatten(structure, nodes)))
 
-        one = _read(lane, f, rows, types)
-        places = [None if axes[i] is None else 0 for i in one.given]
-        over = _over(one.definition, (*places, *[None] * len(one.mentions)), size)
-        results = _run(over, [*[rows[i] for i in one.given], *one.mentions])
+        rooms = Rooms()
+        while True:
+            one = _read(lane, f, rows, types, rooms)
+            places = [None if axes[i] is None else 0 for i in one.given]
+            over = _over(one.definition, (*places, *[None] * len(one.mentions)), size)
+            try:
+                results = _run(over, [*[rows[i] for i in one.given], *one.mentions])
+                break
+            except OutOfRoom as e:
+                if not rooms.outgrown(e):
+                    raise
         tree = one.tree(results, lambda c: _still(c, size))
         where = _axes(out_axes, (tree,), "out_axes", single=True)
         return unflatten(
@@ -64,11 +71,13 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
     return mapped
 
 
-def _read(lane: Callable[..., Any], f: Callable[..., Any], rows: list, types: list) -> Apart:
+def _read(
+    lane: Callable[..., Any], f: Callable[..., Any], rows: list, types: list, rooms: Rooms
+) -> Apart:
     """A lane as a definition; outside of a program the function is read from source."""
     if reading() is not None:
         return apart(lane, rows, types, "lane")
-    now = Reading(STRUCTURED, False, f)
+    now = Reading(STRUCTURED, False, f, rooms)
     return now.traced(lambda: apart(lane, rows, types, "lane", now))
 
 

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from types import CodeType, FrameType, FunctionType
 from typing import Any
 
-from lineara.errors import DetachError, StagingError
+from lineara.errors import DetachError, OutOfRoom, StagingError
 from lineara.facts.hints import Leaf
 from lineara.facts.types import type_of
 from lineara.python.structured_code import structured
-from lineara.python.user_code import Reading, Way
+from lineara.python.user_code import Reading, Rooms, Way
 from lineara.staging.capture import forms
 from lineara.staging.control_flow import one, tracing
 from lineara.staging.definition_of import staged_around
@@ -110,9 +110,17 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
     """
     given: Any = (args, kwargs)
     leaves, structure = flatten(given)
+    rooms = Rooms()
+    known = not any([isinstance(v, Traced) for v in leaves])
     while True:
         try:
-            return traced(f, given[0], given[1], Reading(STRUCTURED, False, f))
+            staged = traced(f, given[0], given[1], Reading(STRUCTURED, False, f, rooms))
+            if rooms.at and known:  # is there room enough, for these arguments?
+                staged.run(*args, **kwargs)
+            return staged
+        except OutOfRoom as e:
+            if not rooms.outgrown(e):
+                raise
         except StagingError as e:
             if not e.leaves or _in_two_places((args, kwargs)):
                 raise

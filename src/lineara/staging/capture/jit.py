@@ -14,6 +14,7 @@ import numpy as np
 
 from lineara.errors import (
     LinearaError,
+    OutOfRoom,
     StagingError,
     TypeMismatchError,
 )
@@ -22,7 +23,7 @@ from lineara.facts.primitive import op
 from lineara.facts.types import show_type, type_of
 from lineara.linear_a import syntax as ir
 from lineara.ops.effects import Report
-from lineara.python.user_code import Reading, reading, seen
+from lineara.python.user_code import Reading, Rooms, reading, seen
 from lineara.staging.capture import STRUCTURED
 from lineara.staging.capture.containers import (
     GENERATORS,
@@ -56,6 +57,7 @@ class Captured(NamedTuple):
 
     staged: Staged
     reached: Snapshot  # what the function reaches, as it was
+    is_full: bool = False  # whether it has too little room for a list
 
 
 class Call(NamedTuple):
@@ -95,6 +97,7 @@ class Jitted(Remembers):
         self.constants: dict[Structure, dict[int, str]] = {}
         self.history: list[str] = []
         self.refused = set[Any]()  # the forms that cannot be captured: f runs as it is
+        self.rooms = Rooms()
 
     @property
     def captures(self) -> int:
@@ -108,6 +111,21 @@ class Jitted(Remembers):
         if reading() is not None:
             return seen(self.f)(*args, **kwargs)
         call = Call.of(args, kwargs)
+        while True:
+            try:
+                return self._value(call)
+            except OutOfRoom as e:
+                key = self._key(call)
+                known = self.programs.get(key)
+                if not self.rooms.outgrown(e) or known is None:
+                    raise
+                self.programs[key] = known._replace(is_full=True)
+                if _reports(known.staged):  # and may have done so
+                    raise
+
+    def _value(self, call: Call) -> Any:
+        """The value of the function, unless the program has too little room."""
+        args, kwargs = call.args, call.kwargs
         known, failed = None, None
         try:
             self._refuse_errors()
@@ -125,7 +143,7 @@ class Jitted(Remembers):
             if failed is not None:
                 raise failed
             return value
-        staged, reached = known
+        staged, reached, _ = known
         if any([isinstance(v, Traced) for v in call.leaves]):
             return _as_operation(staged, args, kwargs)
         for i in staged.writes:
@@ -184,9 +202,11 @@ class Jitted(Remembers):
 
     def _program(self, call: Call, key: Any) -> Captured:
         known = self.programs.get(key)
-        if known is not None and not known.reached.is_stale():
+        if known is not None and not known.is_full and not known.reached.is_stale():
             return known
         why = self._why(call, key) if known is None else f"{known.reached.what_changed()} changed"
+        if known is not None and known.is_full:
+            why = "a list became longer than the program had room for"
         try:
             known = self.captured(call)
         except LinearaError as e:
@@ -218,7 +238,7 @@ class Jitted(Remembers):
 
         def run(fixed: Collection[int]) -> Staged:
             nonlocal how
-            how = now or Reading(STRUCTURED, True, self.f)
+            how = now or Reading(STRUCTURED, True, self.f, self.rooms)
             leaves = [_given(v, i in fixed) for i, v in enumerate(call.leaves)]
             given: Any = unflatten(call.structure, leaves)
             return traced(self.f, given[0], given[1], how)

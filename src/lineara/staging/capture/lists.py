@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, NoReturn, SupportsIndex
 
 import numpy as np
 
-from lineara.errors import StagingError, StructureError, user_line
+from lineara.errors import OutOfRoom, StagingError, StructureError, user_line
 from lineara.facts.hints import Index, Leaf, Shaped, Tree, Value
 from lineara.facts.primitive import op
 from lineara.facts.types import show_type
@@ -156,15 +156,19 @@ class Wanted(BaseException):
     No handler of the user's, nor of who tries a form, is to catch it but the form at that place.
     """
 
-    def __init__(self, values: "List", examples: Sequence[Example], rooms: int) -> None:
+    def __init__(
+        self, values: "List", examples: Sequence[Example], rooms: int, ends: str | None = None
+    ) -> None:
         super().__init__(values, examples, rooms)
         self.values, self.examples, self.rooms = values, examples, rooms
+        self.ends = ends  # what a program says that finds the room too small
 
     def stack(self, level: StagedLevel) -> None:
         """Stack the list, where it was made in the definition that is being written."""
         if self.values.home is not level:
             raise self
         self.values.stack(self.examples, self.rooms)
+        self.values.ends = self.ends or self.values.ends
 
 
 # --- lists ----------------------------------------------------------------------------------------
@@ -183,7 +187,7 @@ def new(values: Iterable[Any]) -> Any:
     if level is None or reading() is None:
         return list(values)
     made = List(values)
-    made.home = level
+    made.home, made.ends = level, None
     return made
 
 
@@ -191,7 +195,7 @@ class List(ShownAs, Answering, HeldAsArray, list):
     """A list that the function makes."""
 
     __slots__ = (
-        "arrays", "examples", "extent", "form", "home", "most", "peak", "sources",
+        "arrays", "ends", "examples", "extent", "form", "home", "most", "peak", "sources",
         "token",
     )  # fmt: skip
     _lineara_shown = list
@@ -377,6 +381,7 @@ class Stacked(List):
     arrays     for each number of an item, those of all items
     extent     how long it is
     most, peak what it may be and have been at most, in this round and branch
+    ends       what the program says where it finds the room too small; None where it is reckoned
     sources    storage of arrays that it holds copies of, and how often these had been written
     """
 
@@ -390,7 +395,7 @@ class Stacked(List):
         """A list that arrays hold."""
         made = cls()
         list.extend(made, STORED)
-        made.home, made.form, made.arrays = level, form, [*arrays]
+        made.home, made.form, made.arrays, made.ends = level, form, [*arrays], None
         made.examples = [Example(form.structure, form.constants, form.likes)]
         made.token, made.sources = Token(), []
         made.length = length
@@ -465,13 +470,22 @@ class Stacked(List):
         self.most += 1
         self.peak = max(self.peak, self.most)
 
+    def _end(self) -> Any:
+        """The row behind the last item."""
+        end = self.length
+        if self.ends is None or not is_staged(end):
+            return end
+        full = op("less_equal")(self.rooms, end)
+        return checked(end, full, OutOfRoom, self.ends)
+
     def append(self, value: Tree) -> None:
         """One more item."""
         parts = self._fitted(value)
         at_home = self.home is tracing()
-        if (at_home and self.most >= self.rooms) or self.length_is(self.rooms):
+        reckoned = self.ends is None and at_home
+        if (reckoned and self.most >= self.rooms) or self.length_is(self.rooms):
             self.want((), self.most + 1 if at_home else 1)
-        end = self.length
+        end = self._end()
         for a, v in zip(self.arrays, parts, strict=True):
             a[end] = v
         self._grow()
@@ -687,7 +701,7 @@ def lengthen(
     level: StagedLevel, grown: Iterable[tuple[Stacked, int, int]], rounds: int = 1
 ) -> None:
     """Lists are longer after a form; where they were made there must be room for that."""
-    longer = [(x, max(more, 0), most) for x, more, most in grown]
+    longer = [(x, max(more, 0), most) for x, more, most in grown if x.ends is None]
     peaks = [x.most + more * (rounds - 1) + most for x, more, most in longer]
     for (x, *_), peak in zip(longer, peaks, strict=True):
         if x.home is level and peak > x.rooms:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import MutationError, StagingError, StructureError
+from lineara.errors import MutationError, StagingError, StructureError, describe_line
 from lineara.facts.hints import Leaf, Tree
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType, type_of
@@ -138,12 +138,13 @@ class Loop:
     def _lengthen(self, grown: Sequence[tuple[Stacked, int, int]]) -> None:
         """Lists are longer after the loop."""
         rounds = self.rounds if type(self.rounds) is int else 1
-        if rounds is not self.rounds and any([more > 0 for _, more, _ in grown]):
-            raise StagingError(
-                "a list grows in a staged loop, whose number of rounds depends on values: how long "
-                "it may become is not known while the program is written; write into an array that "
-                "is long enough, and count"
-            )
+        if rounds is not self.rounds:
+            for k, (x, more, _) in enumerate(grown):
+                if more > 0 and x.ends is None:
+                    code = self.body.__code__
+                    where = describe_line(code.co_filename, code.co_firstlineno, code.co_name)
+                    room, said = self.reading.rooms.of((code, k), where)
+                    raise Wanted(x, (), room, said)
         lengthen(self.level, grown, rounds)
 
     def _begin_as_before(self, likes: dict[Place, Any], stored: list[str]) -> None:
