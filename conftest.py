@@ -9,6 +9,8 @@ same seed: of the cases of a function that has more than eight, of the lines tha
 through by itself (`share`), and of the examples that Hypothesis draws.  What is named on the
 command line by `::` runs always, and whole.
 
+Machine code is kept in a directory of this run, and not in that of the user.
+
 A case costs about 0.3 ms before it runs, in each of pytest's processes, so cases that stay out are
 never made; and a file of the library is imported when its doctests run.
 """
@@ -20,6 +22,7 @@ import os
 import random
 import resource
 import subprocess
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -53,7 +56,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow(reason): runs with --all, and says what takes long")
     if hasattr(config, "workerinput"):  # a worker of xdist
         config.option.seed = config.workerinput["seed"]
-    elif config.option.seed is None:
+    else:
+        compiled = tempfile.TemporaryDirectory()  # of the workers and of what they start, too
+        config.add_cleanup(compiled.cleanup)
+        os.environ["LINEARA_CACHE_DIR"] = compiled.name
+    if config.option.seed is None:
         config.option.seed = seed_of_commit()
     if config.option.hypothesis_seed is None:  # its plugin is configured after this file
         config.option.hypothesis_seed = str(config.option.seed)

@@ -25,6 +25,7 @@ COMMANDS = {
     "grad": (f"{TEXT}:grad", "value and gradient of a definition, and the work of both"),
     "cost": (f"{TEXT}:cost", "work and size of definitions"),
     "crosscheck": ("lineara.crosscheck.command", "run random programs through all four engines"),
+    "cache": ("lineara.cli.cache", "where compiled code is kept on disk; remove it"),
     "calculus": ("lineara.cli.calculus", "run, trace and differentiate terms of the calculus"),
     "diagram": ("lineara.cli.diagram", "draw a program, and its differentiation step by step"),
 }

@@ -167,7 +167,10 @@ def looped(
             em.line(f"store {kind} {value}, ptr {where}")
     f = em.outside(name, "void (ptr, ptr, ptr, ptr)")
     em.addresses[name] = loop.address
-    data = em.let(f"inttoptr i64 {loop.data} to ptr")
+    data = "null"
+    if loop.data:  # by its name too, so that the text is one in every process
+        data = em.outside(f"{name}.data", "void ()")
+        em.addresses[f"{name}.data"] = loop.data
     em.line(f"call void {f}(ptr {given}, ptr {sizes}, ptr {strides}, ptr {data})")
 
 

@@ -2,13 +2,23 @@
 
 Nothing of the arithmetic is relaxed: no contraction, no reassociation.  The larger the text, the
 less is done to it, since what LLVM does grows faster than the text.
+
+What becomes of a text depends on nothing else but the processor and the versions in its key: it
+names whatever has an address.  So it is looked for on disk before it is made.
 """
 
+import hashlib
 import importlib
+import sys
 from collections.abc import Mapping
 from functools import cache
+from importlib.resources import files
 from itertools import count
 from typing import Any
+
+import numpy as np
+
+from lineara.engines.native.cache import disk_cache
 
 
 class Compiler:
@@ -21,6 +31,13 @@ class Compiler:
         self.machines = {level: self.machine(level) for level in (0, 1, 2)}
         self.jit = self.llvm.create_lljit_compiler(self.machine(2))
         self.numbers = count()
+        self.versions = (
+            importlib.import_module("llvmlite").__version__,
+            self.llvm.llvm_version_info,
+            self.llvm.get_process_triple(),
+            self.llvm.get_host_cpu_name(),
+            self.llvm.get_host_cpu_features().flatten(),
+        )
 
     def machine(self, level: int) -> Any:
         """A target machine: the processor with all that it can."""
@@ -35,7 +52,7 @@ class Compiler:
 
     def module(self, text: str, leaves: int) -> tuple[Any, Any]:
         """A module that LLVM has checked and made fast, and the machine that it is for."""
-        level = 2 if leaves <= 2_000 else 1 if leaves <= 10_000 else 0
+        level = level_of(leaves)
         machine = self.machines[level]
         module = self.llvm.parse_assembly(
             f'target triple = "{self.llvm.get_process_triple()}"\n{text}'
@@ -50,15 +67,54 @@ class Compiler:
             passes.getModulePassManager().run(module, passes)
         return module, machine
 
+    def object_code(self, text: str, leaves: int) -> bytes:
+        """The machine code of a text, whose symbols have no addresses yet."""
+        module, machine = self.module(text, leaves)
+        return machine.emit_object(module)
+
+    def key(self, text: str, leaves: int) -> str:
+        """What tells the machine code of a text from any other."""
+        facts = (
+            sources(), sys.version, np.__version__, *self.versions, level_of(leaves), text,
+        )  # fmt: skip
+        return hashlib.sha256(repr(facts).encode()).hexdigest()
+
     def loaded(self, text: str, leaves: int, symbols: Mapping[str, int]) -> tuple[Any, int]:
         """What keeps the code in memory, and the address of `run`."""
-        module, machine = self.module(text, leaves)
-        library = self.llvm.JITLibraryBuilder().add_object_img(machine.emit_object(module))
+        key, kept = self.key(text, leaves), disk_cache()
+        code = kept.get(key)
+        if code is not None:
+            try:
+                return self.linked(code, symbols)
+            except RuntimeError:  # it is not what LLVM takes for code: made anew below
+                pass
+        code = self.object_code(text, leaves)
+        kept.put(key, code)
+        return self.linked(code, symbols)
+
+    def linked(self, code: bytes, symbols: Mapping[str, int]) -> tuple[Any, int]:
+        """What keeps the code in memory, where its symbols have addresses; the address of `run`."""
+        library = self.llvm.JITLibraryBuilder().add_object_img(code)
         for name, address in symbols.items():
             library.import_symbol(name, address)
         library.add_current_process().export_symbol("run")
         tracker = library.link(self.jit, f"lineara{next(self.numbers)}")
         return tracker, tracker["run"]
+
+
+def level_of(leaves: int) -> int:
+    """How much LLVM does to a text of so many operations."""
+    return 2 if leaves <= 2_000 else 1 if leaves <= 10_000 else 0
+
+
+@cache
+def sources() -> str:
+    """A digest of the files of this package, which decide what becomes of a text."""
+    digest = hashlib.sha256()
+    for file in sorted(files("lineara.engines.native").iterdir(), key=lambda f: f.name):
+        if file.name.endswith(".py"):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 @cache

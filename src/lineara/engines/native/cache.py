@@ -1,0 +1,177 @@
+"""Machine code on disk: what LLVM makes of a text once, no process of this user makes again.
+
+An entry is one file, named by a key; it begins with a digest of its key and of its code, so one
+that is cut off, altered or under another name is none.  It is written beside and put in place
+whole, whatever other processes do at the time.  What was not used for longest goes first.
+
+What is in it runs as this user, so nobody else may write into it: the directory is made for this
+user alone, and neither a link, nor what belongs to somebody else, nor what others may enter is
+taken.  Where there is no such directory, code lives as long as its process.
+"""
+
+import hashlib
+import os
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+VARIABLE = "LINEARA_CACHE_DIR"
+OFF = "off"
+NAME = "machine-code"
+HEAD = b"lineara1"
+DIGEST = hashlib.sha256().digest_size
+ABANDONED = 3600.0  # seconds after which a file that was not put in place is nobody's
+
+
+class Limits(NamedTuple):
+    """How much is kept: bytes in all, and entries."""
+
+    nbytes: int = 2**27
+    entries: int = 2_000
+
+
+LIMITS = Limits()
+
+
+class Entry(NamedTuple):
+    """A file of the cache."""
+
+    path: Path
+    nbytes: int
+    used: float
+
+
+@dataclass(frozen=True)
+class DiskCache:
+    """The entries of one directory; nothing is kept where there is none, and `why` says why."""
+
+    directory: Path | None
+    why: str = ""
+    limits: Limits = LIMITS
+
+    def get(self, key: str) -> bytes | None:
+        """The code of a key, if it is whole."""
+        if self.directory is None:
+            return None
+        path = self.directory / key
+        try:
+            file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | _BINARY)
+            with os.fdopen(file, "rb") as f:
+                if _why_not_private(os.fstat(file), stat.S_ISREG):
+                    return None
+                raw = f.read()
+        except OSError:
+            return None
+        head, code = raw[: len(HEAD) + DIGEST], raw[len(HEAD) + DIGEST :]
+        if head != HEAD + _digest(key, code):
+            return None
+        with suppress(OSError):
+            os.utime(path)  # it was used
+        return code
+
+    def put(self, key: str, code: bytes) -> None:
+        """Keep the code of a key; a disk that is full or may not be written keeps nothing."""
+        if self.directory is None:
+            return
+        with suppress(OSError):
+            file, beside = tempfile.mkstemp(prefix=".", dir=self.directory)
+            try:
+                with os.fdopen(file, "wb") as f:
+                    f.write(HEAD + _digest(key, code) + code)
+                os.replace(beside, self.directory / key)
+            except BaseException:
+                os.unlink(beside)
+                raise
+            self._leave_room(key)
+
+    def entries(self) -> list[Entry]:
+        """What there is, the one that was not used for longest first."""
+        return sorted(
+            [e for e in self._files() if not e.path.name.startswith(".")], key=lambda e: e.used
+        )
+
+    def clear(self) -> int:
+        """Remove every entry; gives how many there were."""
+        files = list(self._files())
+        for e in files:
+            e.path.unlink(missing_ok=True)
+        return len(files)
+
+    def _files(self) -> Iterator[Entry]:
+        if self.directory is None:
+            return
+        with os.scandir(self.directory) as files:
+            for file in files:
+                with suppress(OSError):  # another process has removed it
+                    s = file.stat(follow_symlinks=False)
+                    yield Entry(Path(file.path), s.st_size, s.st_mtime)
+
+    def _leave_room(self, newest: str) -> None:
+        """Remove what was not used for longest, and what was never put in place."""
+        for e in self._files():
+            if e.path.name.startswith(".") and e.used < time.time() - ABANDONED:
+                e.path.unlink(missing_ok=True)
+        entries = self.entries()
+        n, nbytes = len(entries), sum([e.nbytes for e in entries])
+        for e in entries:
+            if n <= self.limits.entries and nbytes <= self.limits.nbytes:
+                return
+            if e.path.name != newest:
+                e.path.unlink(missing_ok=True)
+                n, nbytes = n - 1, nbytes - e.nbytes
+
+
+_BINARY = getattr(os, "O_BINARY", 0)
+
+
+def _digest(key: str, code: bytes) -> bytes:
+    return hashlib.sha256(key.encode() + code).digest()
+
+
+def disk_cache(environment: Mapping[str, str] = os.environ) -> DiskCache:
+    """The cache of this user: where LINEARA_CACHE_DIR says, or where the system keeps caches."""
+    chosen = environment.get(VARIABLE, "")
+    if chosen == OFF:
+        return DiskCache(None, f"{VARIABLE} is {OFF!r}")
+    base = Path(chosen) if chosen else _users(environment)
+    if base is None:
+        return DiskCache(None, f"this user has no home directory; {VARIABLE} can name one")
+    directory = base / NAME
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=0o700, exist_ok=True)
+        why = _why_not_private(os.lstat(directory), stat.S_ISDIR)
+    except OSError as error:
+        return DiskCache(None, f"{directory}: {error.strerror or error}")
+    return DiskCache(None, f"{directory} {why}") if why else DiskCache(directory)
+
+
+def _users(environment: Mapping[str, str]) -> Path | None:
+    """Where this user's caches lie; None without a home directory."""
+    home = Path(environment.get("USERPROFILE" if os.name == "nt" else "HOME", ""))
+    stated = environment.get("LOCALAPPDATA" if os.name == "nt" else "XDG_CACHE_HOME", "")
+    if os.path.isabs(stated):
+        return Path(stated) / "lineara"
+    if not home.is_absolute() or not home.is_dir():
+        return None
+    return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "lineara"
+
+
+def _why_not_private(s: os.stat_result, is_kind: Callable[[int], bool]) -> str:
+    """Why a file or directory is not this user's alone; "" if it is."""
+    if not is_kind(s.st_mode):
+        return "is a link or a special file"
+    if os.name == "nt":  # where a user's directories are that user's by their access lists
+        return ""
+    if s.st_uid != os.geteuid():
+        return "belongs to another user"
+    return f"may be entered by others (mode {s.st_mode & 0o777:o})" if s.st_mode & 0o077 else ""
+
+
+__all__ = ["DiskCache", "Entry", "Limits", "disk_cache"]

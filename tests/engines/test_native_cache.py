@@ -1,0 +1,379 @@
+"""Machine code on disk: found again by other processes, private, bounded, and looked at."""
+
+import errno
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lineara
+from lineara.__main__ import main
+from lineara.engines import run
+from lineara.engines.native import cache
+from lineara.engines.native.cache import DiskCache, Limits, disk_cache
+from lineara.engines.native.machine_code import compiler
+from lineara.linear_a.parse import parse
+
+pytest.importorskip("llvmlite")
+posix = pytest.mark.skipif(os.name == "nt", reason="modes and owners are those of POSIX")
+KEY, OTHER = "a" * 64, "b" * 64
+
+
+def total(x):
+    y = 0.0
+    for i in range(x.shape[0]):
+        y = y + np.exp(x[i]) * np.sin(x[i])
+    return y
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """An empty cache."""
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    return tmp_path / cache.NAME
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """The texts that LLVM makes code of."""
+    texts = []
+    here = compiler()
+    make = type(here).object_code
+
+    def object_code(self, text, leaves):
+        texts.append(text)
+        return make(self, text, leaves)
+
+    monkeypatch.setattr(type(here), "object_code", object_code)
+    return texts
+
+
+def value(factor=2.0):
+    """The value of a new program, by machine code."""
+    program = parse(f"def f(x: f64;) -> (f64;) = let k: f64 = {factor} in k * x")
+    return run(program, "f", 3.0, engine="native").results[0]
+
+
+def entries(place):
+    return sorted(place.iterdir()) if place.exists() else []
+
+
+# --- what is found again --------------------------------------------------------------------------
+
+
+def test_a_text_is_compiled_once(place, compiled):
+    assert value() == value() == 6.0
+    assert len(compiled) == len(entries(place)) == 1
+    assert value(5.0) == 15.0
+    assert len(compiled) == len(entries(place)) == 2
+
+
+SCRIPT = """
+import sys
+import numpy as np
+import lineara
+from lineara.engines.native.machine_code import Compiler
+from test_native_cache import total
+
+make, texts = Compiler.object_code, []
+Compiler.object_code = lambda self, text, leaves: (texts.append(text), make(self, text, leaves))[1]
+x = np.linspace(0.0, 1.0, 7)
+g = lineara.jit(lineara.grad(total), engine="native")(x)
+print(len(texts), g.tobytes().hex())
+"""
+
+
+def test_another_process_finds_it_with_all_its_addresses(place):
+    """The gradient calls NumPy's loops, and their addresses differ from process to process."""
+    said = []
+    for seed in ("1", "2"):
+        env = os.environ | {"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)}
+        ran = subprocess.run(
+            [sys.executable, "-c", SCRIPT], capture_output=True, text=True, env=env
+        )
+        assert ran.returncode == 0, ran.stderr
+        said.append(ran.stdout.split())
+    (first, g), (second, h) = said
+    assert (first, second) == ("1", "0")
+    assert g == h
+
+
+def test_the_key_names_the_processor_the_versions_and_the_sources(monkeypatch):
+    here = compiler()
+    key = here.key("text", 1)
+    assert here.key("text", 1) == key
+    assert here.key("other text", 1) != key
+    assert here.key("text", 5_000) != key  # LLVM does less to it
+    for i in range(len(here.versions)):
+        other = (*here.versions[:i], "another", *here.versions[i + 1 :])
+        with monkeypatch.context() as m:
+            m.setattr(here, "versions", other)
+            assert here.key("text", 1) != key
+    for name in ("sources", "np.__version__", "sys.version"):
+        with monkeypatch.context() as m:
+            new = (lambda: "another") if name == "sources" else "another"
+            m.setattr(f"lineara.engines.native.machine_code.{name}", new)
+            assert here.key("text", 1) != key
+
+
+# --- entries that are not what they were ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda raw: b"",
+        lambda raw: raw[: len(raw) // 2],
+        lambda raw: raw[:-1] + bytes([raw[-1] ^ 1]),
+        lambda raw: bytes([raw[0] ^ 1]) + raw[1:],
+        lambda raw: raw + b"more",
+    ],
+    ids=["empty", "cut off", "its last bit", "its first bit", "longer"],
+)
+def test_an_entry_that_is_not_whole_is_compiled_again(place, compiled, spoil):
+    value()
+    (entry,) = entries(place)
+    whole = entry.read_bytes()
+    entry.write_bytes(spoil(whole))
+    assert value() == 6.0
+    assert len(compiled) == 2
+    assert entry.read_bytes() == whole
+
+
+def test_an_entry_under_the_name_of_another_is_compiled_again(place, compiled):
+    value()
+    (entry,) = entries(place)
+    value(5.0)
+    (other,) = [e for e in entries(place) if e != entry]
+    entry.write_bytes(other.read_bytes())
+    assert value() == 6.0
+    assert len(compiled) == 3
+
+
+def test_whole_entries_that_are_no_code_are_compiled_again(place, compiled):
+    value()
+    (entry,) = entries(place)
+    disk_cache().put(entry.name, b"no code")
+    assert value() == 6.0
+    assert len(compiled) == 2
+
+
+@posix
+def test_an_entry_that_is_a_link_or_that_others_may_write_is_not_read(place, tmp_path):
+    kept = disk_cache()
+    kept.put(KEY, b"code")
+    assert kept.get(KEY) == b"code"
+    (place / KEY).chmod(0o622)
+    assert kept.get(KEY) is None
+    (place / KEY).chmod(0o600)
+    (place / KEY).rename(tmp_path / "elsewhere")
+    (place / KEY).symlink_to(tmp_path / "elsewhere")
+    assert kept.get(KEY) is None
+
+
+# --- how much is kept -----------------------------------------------------------------------------
+
+
+def aged(place, key, seconds):
+    os.utime(place / key, (seconds, seconds))
+
+
+def test_what_was_not_used_for_longest_goes_first(place):
+    kept = DiskCache(disk_cache().directory, limits=Limits(10_000, 3))
+    for i, key in enumerate("abc"):
+        kept.put(key * 64, b"code")
+        aged(place, key * 64, 1_000 + i)
+    assert kept.get("a" * 64) == b"code"  # and is the newest now
+    kept.put("d" * 64, b"code")
+    assert [e.name[0] for e in entries(place)] == ["a", "c", "d"]
+
+
+def test_bytes_are_bounded(place):
+    kept = DiskCache(disk_cache().directory, limits=Limits(1_000, 100))
+    for i, key in enumerate("abc"):
+        kept.put(key * 64, bytes(400))
+        aged(place, key * 64, 1_000 + i)
+    assert [e.name[0] for e in entries(place)] == ["b", "c"]
+    kept.put("d" * 64, bytes(5_000))  # the newest stays, whatever its size
+    assert [e.name[0] for e in entries(place)] == ["d"]
+
+
+def test_what_was_never_put_in_place_is_removed(place):
+    kept = disk_cache()
+    kept.put(KEY, b"code")
+    for name, age in ((".fresh", 0.0), (".old", 2 * cache.ABANDONED)):
+        (place / name).write_bytes(b"co")
+        now = (place / KEY).stat().st_mtime
+        aged(place, name, now - age)
+    kept.put(OTHER, b"code")
+    assert [e.name[:2] for e in entries(place)] == [".f", "aa", "bb"]
+
+
+# --- many at a time -------------------------------------------------------------------------------
+
+
+WRITER = """
+import runpy
+import sys
+
+disk_cache = runpy.run_path(sys.argv[1])["disk_cache"]  # nothing else of the library loads
+kept = disk_cache()
+for i in range(200):
+    key = f"{i % 5:064d}"
+    code = kept.get(key)
+    assert code is None or code == key.encode() * 500, "an entry is whole, or there is none"
+    kept.put(key, key.encode() * 500)
+    if i % 50 == 49:
+        kept.clear()
+"""
+
+
+def test_processes_write_read_and_remove_the_same_entries_at_a_time(place):
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, cache.__file__], stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(3)
+    ]
+    assert [(p.communicate()[1], p.returncode) for p in started] == [("", 0)] * 3
+    assert entries(place) == []
+
+
+def test_threads_compile_at_a_time(place):
+    results = []
+    threads = [
+        threading.Thread(target=lambda k=k: results.append((k, value(float(k))))) for k in range(8)
+    ]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert sorted(results) == [(k, 3.0 * k) for k in range(8)]
+    assert len(entries(place)) == 8
+
+
+# --- where it is ----------------------------------------------------------------------------------
+
+
+@posix
+def test_the_directory_is_the_users_alone(place):
+    value()
+    assert place.stat().st_mode & 0o777 == 0o700
+    assert entries(place)[0].stat().st_mode & 0o777 == 0o600
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o755, 0o770, 0o777])
+def test_a_directory_that_others_may_enter_is_not_used(place, compiled, mode):
+    place.mkdir()
+    place.chmod(mode)
+    assert value() == value() == 6.0
+    assert len(compiled) == 2
+    assert entries(place) == []
+    assert disk_cache().why == f"{place} may be entered by others (mode {mode:o})"
+
+
+@posix
+def test_a_directory_that_is_a_link_is_not_used(place, tmp_path):
+    (tmp_path / "real").mkdir(mode=0o700)
+    place.symlink_to(tmp_path / "real")
+    assert value() == 6.0
+    assert entries(tmp_path / "real") == []
+    assert disk_cache().why == f"{place} is a link or a special file"
+
+
+@posix
+def test_a_directory_of_another_user_is_not_used(place, monkeypatch):
+    place.mkdir(mode=0o700)
+    monkeypatch.setattr(os, "geteuid", lambda: place.stat().st_uid + 1)
+    assert value() == 6.0
+    assert entries(place) == []
+    assert disk_cache().why == f"{place} belongs to another user"
+
+
+def refusing(number):
+    def raises(*args, **kwargs):
+        raise OSError(number, os.strerror(number))
+
+    return raises
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EACCES])
+@pytest.mark.parametrize("step", ["tempfile.mkstemp", "os.replace", "os.fdopen"])
+def test_a_disk_that_is_full_or_may_not_be_written_keeps_nothing(
+    place, compiled, monkeypatch, number, step
+):
+    monkeypatch.setattr(cache, "os", type("Os", (), vars(os).copy()))
+    monkeypatch.setattr(f"lineara.engines.native.cache.{step}", refusing(number))
+    assert value() == value() == 6.0
+    assert len(compiled) == 2
+    assert entries(place) == []
+
+
+def test_a_directory_that_cannot_be_made_is_not_used(tmp_path, compiled, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file" / "below"))
+    assert value() == value() == 6.0
+    assert len(compiled) == 2
+    assert disk_cache().directory is None
+
+
+def test_off_keeps_nothing(compiled, monkeypatch):
+    monkeypatch.setenv(cache.VARIABLE, cache.OFF)
+    assert value() == value() == 6.0
+    assert len(compiled) == 2
+
+
+@posix
+@pytest.mark.parametrize("home", [{}, {"HOME": ""}, {"HOME": "relative"}, {"HOME": "/nowhere"}])
+def test_without_a_home_nothing_is_kept_and_no_home_is_made(home):
+    kept = disk_cache(home)
+    assert kept.directory is None
+    assert kept.why == "this user has no home directory; LINEARA_CACHE_DIR can name one"
+    assert not Path("/nowhere").exists()
+
+
+@posix
+def test_the_systems_place_is_taken(tmp_path):
+    home = {"HOME": str(tmp_path)}
+    assert disk_cache(home).directory.is_relative_to(tmp_path)
+    assert disk_cache(home).directory.parts[-2:] == ("lineara", cache.NAME)
+    stated = home | {"XDG_CACHE_HOME": str(tmp_path / "x")}
+    assert disk_cache(stated).directory == tmp_path / "x" / "lineara" / cache.NAME
+    assert disk_cache(home | {"XDG_CACHE_HOME": "x"}) == disk_cache(home)  # it has to be absolute
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_the_command_tells_and_clears(place, compiled, capsys):
+    value()
+    value(5.0)
+    assert main(["cache", "info"]) == 0
+    nbytes = sum([e.stat().st_size for e in entries(place)])
+    assert capsys.readouterr().out == (
+        f"{place}: 2 of at most 2000 programs, {nbytes:,} of at most 134,217,728 bytes\n"
+    )
+    assert main(["cache", "clear"]) == 0
+    assert capsys.readouterr().out == f"{place}: 2 files removed\n"
+    assert entries(place) == []
+    assert value() == 6.0
+    assert len(compiled) == 3
+
+
+def test_the_command_says_why_nothing_is_kept(monkeypatch, capsys):
+    monkeypatch.setenv(cache.VARIABLE, cache.OFF)
+    assert main(["cache", "clear"]) == 0
+    said = "compiled code is not kept on disk: LINEARA_CACHE_DIR is 'off'\n"
+    assert capsys.readouterr().out == said
+
+
+def test_the_tests_do_not_write_into_the_users_cache():
+    assert disk_cache().directory.is_relative_to(tempfile.gettempdir())
+    assert lineara.jit(total, engine="native")(np.ones(2)) == total(np.ones(2))
+    assert disk_cache().entries()
