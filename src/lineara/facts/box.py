@@ -44,6 +44,7 @@ class Box:
     __slots__ = ()
     depth: Any = 0
     has_type = False  # whether it has its type as an attribute
+    has_variable = False  # whether it stands for a box that has its type
     v: Any  # the value inside, of every box but a symbol
     __array_ufunc__: Any = None  # so that ndarray * box asks the box
 

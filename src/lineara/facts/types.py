@@ -72,6 +72,8 @@ def type_of(value: Any) -> ArrayType:
         return known
     if getattr(kind, "has_type", False):  # variables of programs
         return value.type
+    if getattr(kind, "has_variable", False):  # staged values, which name such a variable
+        return value.v.type
     if kind is np.ndarray:
         dtype = value.dtype
         return ArrayType(value.shape, dtype if dtype.isnative else dtype.newbyteorder("="))

@@ -375,7 +375,13 @@ def closed(
     stays: Callable[[ir.Binding], bool] = lambda b: False,
 ) -> list[ir.Binding]:
     """The bindings that results need and those that stay, with drops of what is not used."""
-    kept = tidy(bindings, results, stays)
+    return dropping(tidy(bindings, results, stays), formals, results)
+
+
+def dropping(
+    kept: Sequence[ir.Binding], formals: Sequence[ir.Var], results: Sequence[ir.Var]
+) -> list[ir.Binding]:
+    """Bindings with drops of what neither they nor the results use."""
     used = {v for b in kept for v in ir.reads(b)} | set(results)
     whole: list[ir.Binding] = [ir.Let((), ir.drop(v)) for v in formals if v not in used]
     for b in kept:

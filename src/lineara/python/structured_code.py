@@ -765,9 +765,14 @@ def _nested(nodes: Sequence[ast.AST]) -> None:
             _nested([*children(n)])
 
 
+def is_block(code: CodeType) -> bool:
+    """Whether code is that of a block of a function, whose name no function of a user's has."""
+    return code.co_qualname.rpartition(".")[2].isdecimal()
+
+
 def is_structured(code: CodeType) -> bool:
     """Whether code was rewritten."""
     return code.co_consts[-1:] == (_MARK,)
 
 
-__all__ = ["is_structured", "structured", "why_unread"]
+__all__ = ["is_block", "is_structured", "structured", "why_unread"]

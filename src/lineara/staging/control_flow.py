@@ -156,6 +156,8 @@ def types(likes: Sequence[Seen | None]) -> list[ArrayType | None]:
 def joined(likes: Sequence[Seen]) -> Seen:
     """The facts that hold of each of several values of one shape."""
     shape = likes[0].type.shape
+    if not shape and all([like == likes[0] for like in likes]):
+        return likes[0]._replace(lay=())
     t = ArrayType(shape, np.result_type(*[like.type.dtype for like in likes]))
     kinds, dtypes = {like.weak for like in likes}, {like.type.dtype for like in likes}
     one = len(kinds) == len(dtypes) == 1

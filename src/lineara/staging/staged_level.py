@@ -179,7 +179,7 @@ class StagedLevel(Level):
     def make_classes(self) -> None:
         """Make the classes of staged values."""
         body: dict[str, Any] = slow_methods() | {"level": self, "depth": self.depth}
-        body |= {"__slots__": (), "known": False}
+        body |= {"__slots__": (), "known": False, "has_variable": True}
         body |= {f"__{name}__": _refusal(name) for name in _ASKS if name != "hash"}
         body |= {"below": _below, "__repr__": lambda n: f"staged({type_of(n)!r})"}
         body |= {f"__{name}__": _logical(name) for name in ("and", "or", "xor")}
@@ -201,7 +201,8 @@ class StagedLevel(Level):
         fixed = {"k": STILL, "lay": property(lambda n: n.w)}
         self.X = self.XG = type("TracedArray", (Array,), body | fixed)
         own = {k: v for k, v in body.items() if k not in ("__array__", "__float__", "__complex__")}
-        self.XW = type("TracedArray", (StagedArray, Array), own | {"k": None})
+        own |= {"k": None, "has_variable": False}
+        self.XW = type("TracedArray", (StagedArray, Array), own)
 
     def start(self, tape: list[Any] | None = None) -> None:
         """Begin a definition."""
@@ -406,17 +407,18 @@ class StagedLevel(Level):
 
     def mention(self, a: Box) -> Boxed:
         """A value of a definition around this one becomes one more formal."""
-        around = self.holder
-        if around is not None and isinstance(a.level, StagedLevel) and a.level is not around:
-            apart = around.adopts and around.holder is None and a.level.open
+        around, level = self.holder, a.level
+        staged = isinstance(level, StagedLevel)
+        if around is not None and staged and level is not around:
+            apart = around.adopts and around.holder is None and level.open
             a = around.shown(around.mention(a) if apart else around.from_around(a.v))
-        key = a.v.var if isinstance(a.level, StagedLevel) else id(a)
-        for v, kept in a.level.beside if isinstance(a.level, StagedLevel) else ():
-            if v is key:
-                return self.constant(kept)
+        key = a.v.var if staged else id(a)
         formal = self.around.get(key)
         if formal is None:
-            name = key.name if isinstance(key, ir.Var) else "w"
+            for v, kept in a.level.beside if staged else ():
+                if v is key:
+                    return self.constant(kept)
+            name = a.v.var.name if staged else "w"
             formal = self.around[key] = self.out.fresh(name or "x", type_of(a)), a
         return self.out.box(formal[0])
 

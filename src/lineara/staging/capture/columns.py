@@ -16,10 +16,10 @@ from lineara.facts.primitive import op
 from lineara.staging.capture.choices import Shape, built, flattened
 from lineara.staging.capture.joins import held, is_leaf, join_leaf, same_constant
 from lineara.staging.capture.variables import UNSET
-from lineara.staging.control_flow import joined
+from lineara.staging.control_flow import INTEGER, joined
 from lineara.staging.staged_arrays import StagedArray, as_box
-from lineara.staging.staged_level import Seen, StagedLevel, seen
-from lineara.tape.node import Traced
+from lineara.staging.staged_level import FLOAT64, Seen, StagedLevel, seen
+from lineara.tape.node import Scalar, Traced
 from lineara.trees import LEAF
 
 
@@ -35,10 +35,18 @@ class Column(NamedTuple):
     containers: Sequence[Any] = ()  # those of its containers that can be changed
 
 
+NUMBER = Shape(LEAF, (None,))
+
+
 def column(level: StagedLevel, tree: Tree) -> Column:
     """The column of the value that a block leaves in a place."""
     if tree is UNSET:
         return Column(UNSET, None, [], [], [], [])
+    if issubclass(type(tree), Scalar):
+        return Column(tree, NUMBER, [tree], [level.operand(tree)], [seen(tree)], [None])
+    if type(tree) is float or (type(tree) is int and tree.bit_length() < 64):
+        known = Seen(FLOAT64 if type(tree) is float else INTEGER, (), True)
+        return Column(tree, NUMBER, [tree], [tree], [known], [None])
     leaves, structure = flattened(tree)
     aliases = [_alias(level, v) for v in leaves]
     known = [seen(v) if is_leaf(v) else None for v in leaves]
@@ -83,6 +91,8 @@ class Joined(NamedTuple):
 def join(what: str, columns: Sequence[Column], where: str) -> Joined:
     """The structure, constants and types of a value that is one of these; errors name `what`."""
     first = columns[0]
+    if all([same_constant(c.tree, first.tree) for c in columns]) and first.structure is NUMBER:
+        return Joined(NUMBER, first.leaves, [None])
     for c in columns:
         if c.structure != first.structure:
             raise StructureError(
@@ -103,7 +113,7 @@ def join(what: str, columns: Sequence[Column], where: str) -> Joined:
 
 def or_unset(c: Column) -> Column:
     """The column as a choice whose first alternative is that there is no value."""
-    unset = Column(UNSET, Shape(LEAF, (None,)), [UNSET], [UNSET], [None], [None])
+    unset = Column(UNSET, NUMBER, [UNSET], [UNSET], [None], [None])
     return _chosen([unset, c if c.structure is not None else unset])[1]._replace(tree=None)
 
 
@@ -113,7 +123,7 @@ MISSING = object()  # a leaf of an alternative that a block does not choose
 def with_choices(columns: Sequence[Column]) -> list[Column]:
     """The columns; where they differ in kind, each as a choice among the same alternatives."""
     columns = [*columns]
-    if any([c.structure is None for c in columns]):
+    if any([c.structure is None for c in columns]) or _fit(columns):
         return columns
     if len({_shape(c).outer for c in columns}) > 1:
         return columns if any([c.containers for c in columns]) else _chosen(columns)
@@ -208,7 +218,7 @@ def _chosen(columns: list[Column]) -> list[Column]:
 
 def _tag(c: Column, places: list[int]) -> Column:
     """The tag of a column whose alternatives stand at these places."""
-    shape, (first, *others) = Shape(LEAF, (None,)), places
+    shape, (first, *others) = NUMBER, places
     if not others:
         return Column(None, shape, [first], [first], [seen(first)], [None])
     tag = was = c.entered[0]

@@ -25,11 +25,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.errors import MutationError, StagingError, is_user_file, user_line
+from lineara.errors import MutationError, StagingError, is_own_file, is_user_file, user_line
 from lineara.facts.hints import Leaf, Tree
 from lineara.python.function_copies import is_user_code
 from lineara.python.namespaces import Namespace
-from lineara.python.structured_code import structured
+from lineara.python.structured_code import is_block, structured
 from lineara.python.user_code import overlay, reading
 from lineara.staging.capture.hidden_state import Hidden, hidden, is_compiled, is_pythons, opaque
 from lineara.staging.capture.lists import Example, List, Stacked, raw
@@ -123,7 +123,9 @@ class Snapshot:
             self.functions.append((x, made))
             places = _places(x)
             self.places |= {(id(p.space), p.name): p for p in places}
-            return [*made[1:], *[p.was for p in places if p.was is not UNSET], vars(x)]
+            code = x.__code__
+            own = [] if is_block(code) or is_own_file(code.co_filename) else [vars(x)]
+            return [*made[1:], *[p.was for p in places if p.was is not UNSET], *own]
         parts = _inner(x)
         if parts is not None:
             return parts

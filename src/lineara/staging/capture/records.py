@@ -13,7 +13,7 @@ from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType
 from lineara.linear_a import syntax as ir
-from lineara.linear_a.rules_as_text import Boxed, closed, tidy
+from lineara.linear_a.rules_as_text import Boxed, dropping, tidy
 from lineara.staging.capture.columns import Column, column
 from lineara.staging.staged_arrays import Aliases, Cell, StagedArray, as_box
 from lineara.staging.staged_level import Seen, StagedLevel
@@ -31,6 +31,7 @@ class Record(NamedTuple):
     changed: dict[Cell, Any]  # storage of definitions around that it wrote, as it is at its end
     mentions: list[tuple[Any, ir.Var]]  # what it mentions of the code around, and the formals
     stays: Callable[[ir.Binding], bool]
+    kept: list[ir.Binding] | None = None  # the bindings that results need, once these are known
 
     def variable(self, value: Leaf, t: ArrayType) -> ir.Var:
         """A leaf as a variable of a type."""
@@ -43,7 +44,8 @@ class Record(NamedTuple):
         """The record without mentions that its results do not need."""
         kept = tidy(self.out.bindings, results, self.stays)
         used = {v for b in kept for v in ir.reads(b)} | {*results}
-        return self._replace(mentions=[(a, v) for a, v in self.mentions if v in used])
+        mentions = [(a, v) for a, v in self.mentions if v in used]
+        return self._replace(mentions=mentions, kept=kept)
 
     def define(
         self, around: Sequence[Any], boxes: Mapping[Any, ir.Var], results: Sequence[ir.Var],
@@ -52,7 +54,9 @@ class Record(NamedTuple):
         """The definition; formals for what is mentioned come first or last."""
         extra = [boxes.get(b.var) or self.out.fresh(b.var.name or "x", b.var.type) for b in around]
         params = [*extra, *formals] if first else [*formals, *extra]
-        bindings = closed(self.out.bindings, params, results, self.stays)
+        kept = self.kept
+        kept = tidy(self.out.bindings, results, self.stays) if kept is None else kept
+        bindings = dropping(kept, params, results)
         types = tuple([v.type for v in results])
         body = ir.Block(tuple(bindings), ir.Ret(tuple(results)))
         return ir.Def(self.name, tuple(params), types, (), body)
