@@ -145,6 +145,7 @@ LINES = [
     ("where", mask, x, z),
     ("where", mask[:, None], x, A[:, :1]),
     ("where", True, x, z),
+    ("live_factor", mask, x, 0.0),
     ("keep", A, mask[:, None]),
     ("where", where, A, 0.0),
     ("where", mask, x, A[:, :3]),

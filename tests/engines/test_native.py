@@ -325,8 +325,8 @@ def test_a_tape_has_no_constants_and_no_indices():
     p = lineara.jit(lineara.grad(filled)).program(x)
     code = NATIVE.code(p.program, p.name)
     taped = [place for place in code.places if place is not None]
-    assert len(taped) == 2 + 4  # y, the gradient, and a mask for each of the two
-    assert code.workspace < 16_000 * 3 + 2 * 2_100
+    assert len(taped) == 2 + 2  # y and the gradient
+    assert code.workspace < 16_000 * 3 + 2_100
 
 
 def test_a_loop_within_a_while_loop_keeps_a_tape_for_each_round():
@@ -386,6 +386,72 @@ def test_long_tapes_grow():
 
     p = lineara.jit(lineara.grad(f)).program(0.3)
     agree(p.program, p.name, 0.3)
+
+
+# --- dead lanes -----------------------------------------------------------------------------------
+
+
+def rooted_where(x):
+    total = 0.0
+    for i in range(5):
+        total = total + np.where(x[i] > 0, np.sqrt(x[i]), 0.0) * x[0]
+    return total
+
+
+def rooted_lanes(x):
+    return np.sum(np.where(x > 0, np.sqrt(x), 0.0) * x)
+
+
+def stepped_by_gradients(x):
+    slope = lineara.grad(rooted_where)(x)
+    return np.where(slope[1] > 1.0, slope[0], x[2] * slope[2])
+
+
+DEAD = [rooted_where, rooted_lanes, stepped_by_gradients]
+
+
+@pytest.mark.parametrize("f", DEAD, ids=lambda f: f.__name__)
+def test_a_factor_that_is_not_finite_has_masks_looked_at(f):
+    """sqrt has an infinite derivative at 0, in a lane that `where` has not taken."""
+    p = lineara.jit(lineara.grad(f)).program(X)
+    assert NATIVE.takes(p.program, p.name) is None
+    agree(p.program, p.name, X)
+    assert NATIVE.trusts(p.program, p.name)
+    for x in (
+        np.array([0.3, 0.0, 0.2, 0.0, 0.1]),
+        np.zeros(5),
+        X,
+        np.array([np.inf, 1, 0, 2, np.nan]),
+    ):
+        agree(p.program, p.name, x)
+    assert not NATIVE.trusts(p.program, p.name)
+
+
+def test_masks_that_nothing_reads_are_not_calculated():
+    """Of the text of a gradient no line of machine code has a boolean, but for the doubt."""
+    for f in (filled, stepped):
+        p = lineara.jit(lineara.grad(f)).program(X)
+        lines = NATIVE.code(p.program, p.name).text.splitlines()
+        assert not any(["load i8" in line or "store i8" in line for line in lines])
+        assert any(["%doubt" in line for line in lines])
+
+
+def test_what_nobody_reads_is_run_where_it_may_raise():
+    program = parse("""
+    def f(x: f64[3], m: bool[3], i: i64;) -> (f64;) =
+      let y: f64 = index[at=(i,)](x) in
+      let live: bool = index[at=(i,)](m) in
+      1.0
+    def g(x: f64[3], i: i64;) -> (f64;) =
+      let b: bool[3] = less(x, x) in
+      let r: f64 = f(x, b, i;) in
+      let y: f64 = index[at=(0,)](x) in
+      y * y
+    """)
+    for name, values in (("f", (X[:3], X[:3] > 0.5)), ("g", (X[:3],))):
+        agree(program, name, *values, np.int64(1))
+        kind, *_ = agree(program, name, *values, np.int64(7))
+        assert issubclass(kind, Exception)
 
 
 # --- exceptions -----------------------------------------------------------------------------------

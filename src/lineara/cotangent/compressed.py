@@ -110,7 +110,7 @@ class Compressed(Batched):
             return self._scaled(primitive, args, flags, params) if real else None
         if name == "sum":
             return self._reduced(**params)
-        if name == "where":
+        if name in ("where", "live_factor"):
             return self._chosen(args, flags)
         if name == "keep" and flags[0]:
             return self._chosen((args[1], args[0], 0.0), (flags[1], True, False))

@@ -47,7 +47,7 @@ class Masked(Box):
             return self._made(
                 primitive(*values, **params), self._moved(primitive, masks, args, params)
             )
-        if isinstance(primitive, Structural) or name == "where":
+        if isinstance(primitive, Structural) or name in ("where", "live_factor"):
             return self._made(
                 primitive(*values, **params), self._moved(primitive, masks, args, params)
             )
@@ -84,7 +84,7 @@ class Masked(Box):
         other = values[1 - at]
         if primitive.name == "divide" or not _is_finite(other):
             harmless = 1.0 if primitive.name == "divide" else 0.0
-            other = op("where")(live, other, harmless)  # no infinity in a dead lane
+            other = op("live_factor")(live, other, harmless)  # no infinity in a dead lane
         pair = (values[at], other) if at == 0 else (other, values[at])
         product = primitive(*pair)
         return self._made(op("where")(live, product, 0.0) if self.strong else product, live)

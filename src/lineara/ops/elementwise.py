@@ -166,9 +166,8 @@ def over(x: Value, y: Value) -> Any:
     return where(y == 0, 0, x / y)
 
 
-@primitive
-class where(Linear):
-    """where(c, a, b): a where c is true, else b; linear in (a, b), which broadcast."""
+class Selection(Linear):
+    """(c, a, b): a where c is true, else b; linear in (a, b), which broadcast."""
 
     linear = (1, 2)
 
@@ -191,6 +190,20 @@ class where(Linear):
 
     def batch(self, args, batched, params):
         return self(*aligned(args, batched))
+
+
+@primitive
+class where(Selection):
+    """where(c, a, b): a where c is true, else b; linear in (a, b), which broadcast."""
+
+
+@primitive
+class live_factor(Selection):
+    """live_factor(live, k, harmless): the factor k of a masked product, harmless in dead lanes.
+
+    The vector that it scales is zero in dead lanes, so the choice makes a difference only where k
+    is infinite or a NaN: an engine may take k itself and look whether it was finite.
+    """
 
 
 @primitive

@@ -43,7 +43,7 @@ def masks(program: Program, name: str, strong: bool = False) -> Program:
     >>> print(show_def(p.defs["f.m"]))
     def f.m(x: f64, a: f64, live: bool;) -> (f64, bool;) =
       let k: f64 = 0.0 in
-      let k2: f64 = where(live, x, k) in
+      let k2: f64 = live_factor(live, x, k) in
       let k3: f64 = k2 * a in
       (k3, live;)
     <BLANKLINE>

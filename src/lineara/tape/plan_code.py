@@ -40,7 +40,7 @@ from lineara.tape.strides import repeater
 INFIX = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 MISSES = 3  # calls in which NumPy rounds otherwise than a plan does, after which it is not tried
 _TAME = (Elementwise, Structural, Multilinear, Constant)  # kinds that do not raise
-_TAME_NAMES = {"sum", "cumsum", "where", "keep"}
+_TAME_NAMES = {"sum", "cumsum", "where", "live_factor", "keep"}
 
 
 class Code(NamedTuple):

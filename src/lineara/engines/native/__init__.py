@@ -6,7 +6,7 @@ import numpy as np
 
 from lineara.engines.engine import Ask, Engine, Outcome
 from lineara.engines.interpreter import Interpreter
-from lineara.engines.native.kernel import Kernel, Relaid, put_together, taken_apart
+from lineara.engines.native.kernel import Doubted, Kernel, Relaid, put_together, taken_apart
 from lineara.engines.native.lower import Lowered, lowered
 from lineara.engines.native.machine_code import compiler
 from lineara.engines.native.numbers import Refused
@@ -36,23 +36,27 @@ class Native(Engine):
 
     def code(self, program: Program, name: str) -> Lowered | str:
         """The definition as text of LLVM, or why there is none."""
-        known = program.noted["native code"]
-        if name not in known:
+        known, key = program.noted["native code"], (name, self.trusts(program, name))
+        if key not in known:
             try:
-                known[name] = lowered(program, name)
+                known[key] = lowered(program, *key)
             except Refused as error:
-                known[name] = f"{name} is not lowered: {error}"
-        return known[name]
+                known[key] = f"{name} is not lowered: {error}"
+        return known[key]
+
+    def trusts(self, program: Program, name: str) -> bool:
+        """Whether factors are taken for finite: masks are looked at once one was not."""
+        return name not in program.noted["native doubted"]
 
     def kernel(self, program: Program, name: str) -> Kernel:
         """The definition as machine code."""
-        known = program.noted["native"]
-        if name not in known:
+        known, key = program.noted["native"], (name, self.trusts(program, name))
+        if key not in known:
             code, llvm = self.code(program, name), compiler()
             assert isinstance(code, Lowered), "it is taken"
             assert llvm is not None, "it is taken"
-            known[name] = Kernel(program, code, llvm)
-        return known[name]
+            known[key] = Kernel(program, code, llvm)
+        return known[key]
 
     def evaluate(self, program: Program, name: str, values: list[Any], ask: Ask) -> Outcome:
         """Run the machine code."""
@@ -69,6 +73,9 @@ class Native(Engine):
             return self.interpreter.evaluate(program, name, values, ask)
         try:
             results = iter(kernel(given))
+        except Doubted:
+            program.noted["native doubted"][name] = True
+            return self.evaluate(program, name, values, ask)
         except Relaid:
             program.noted["native relaid"][name] = True
             return self.interpreter.evaluate(program, name, values, ask)

@@ -48,6 +48,8 @@ def primitive(
     em: Emitter, e: ir.Prim, held: Sequence[nm.Held], at: dict[ir.Var, nm.Held], t: ArrayType
 ) -> nm.Held:
     """The value of a primitive, by the first that has code for it."""
+    if e.name == "live_factor" and em.demand.trusts(e):
+        return trusted(em, plain(held[1]), t)
     args = list(map(plain, held))
     if e.name.startswith("check_"):
         return checked(em, e, args, at)
@@ -65,6 +67,16 @@ def primitive(
     elif kind is not None:
         y = elementwise(em, e, args, t, kind)
     return called_back(em, e, at, t) if y is None else y
+
+
+def trusted(em: Emitter, x: Plain, t: ArrayType) -> Plain:
+    """A factor as it is; a run in which one is not finite starts again, with masks."""
+    if isinstance(x, nm.Arr):
+        with em.each(x.type.size) as i:
+            em.trust(em.load(x, i))
+    else:
+        em.trust(x)
+    return x if type_of(x).shape == t.shape else broadcast(em, x, t)
 
 
 def of_numbers(
@@ -413,19 +425,38 @@ def reshaped(
     return x._replace(type=t)
 
 
+def strides_of(shape: Sequence[int]) -> list[int]:
+    """How many elements apart the places of each axis are, in C order."""
+    steps, step = [], 1
+    for n in reversed(shape):
+        steps.append(step)
+        step *= n
+    return steps[::-1]
+
+
+def gathered(em: Emitter, x: Plain, t: ArrayType, strides: Sequence[int], begin: int = 0) -> nm.Arr:
+    """The array of the elements of x that are `strides` apart."""
+    with em.kept([x]):
+        y = em.array(t)
+    first = nm.constant("i64", begin)
+    with em.nest(t.shape, strides, strides_of(t.shape)) as (of, to):
+        em.store(em.load(x, moved(em, first, of, 1)) if isinstance(x, nm.Arr) else x, y, to)
+    return y
+
+
+def broadcast(em: Emitter, x: Plain, t: ArrayType) -> nm.Arr:
+    """A number or an array in all places of axes of length one, and of axes that come before."""
+    shape = type_of(x).shape
+    steps = [0 if n == 1 else k for n, k in zip(shape, strides_of(shape), strict=True)]
+    y = gathered(em, x, t, [0] * (t.ndim - len(shape)) + steps)
+    return y._replace(as_numpys=t.ndim < 2)
+
+
 def spread(
     em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
 ) -> Plain | None:
-    """One element in all places."""
-    (x,) = args
-    if type_of(x).size != 1 or nm.kind_of(t) is None:
-        return None
-    with em.kept(args):
-        y = em.array(t)._replace(as_numpys=t.ndim < 2)
-    value = em.load(x) if isinstance(x, nm.Arr) else x
-    with em.each(t.size) as i:
-        em.store(value, y, i)
-    return y
+    """An array in the places of a larger shape."""
+    return broadcast(em, args[0], t) if nm.kind_of(t) else None
 
 
 def cast(

@@ -6,15 +6,17 @@ are open, and what loops around keep.  A slot of the workspace that no frame hol
 and an array that only its last reader holds is written in place.
 """
 
+import math
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lineara.engines.memory import Deaths, deaths
 from lineara.engines.native import numbers as nm
+from lineara.engines.native.demand import Demand
 from lineara.facts.types import ArrayType, Product, Sum, Type, show
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call
@@ -22,7 +24,6 @@ from lineara.linear_a.check import Judge
 from lineara.linear_a.program import Program
 
 SITES = 2  # of the places where tables end
-UNREAD = nm.constant("i64", 0)  # stands for what nobody reads
 LARGEST = 20_000  # leaves, written where they are called
 INDEX = ArrayType((), np.dtype(np.int64))
 
@@ -89,10 +90,13 @@ class Code:
 class Emitter(Code):
     """One program on its way to machine code."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, trusting: bool = False) -> None:
         super().__init__()
         self.program = program
         self.judge = Judge(program, "")
+        self.trusting = trusting  # factors of masked products are taken as they are
+        self.doubt = ""  # where it is told whether one of them was not finite
+        self.demand = Demand(program, trusting)
         self.frames: list[Iterable[nm.Held]] = []
         self.reserved: list[Iterable[nm.Held]] = []  # memory of loops, which a round may write
         self.slots: list[nm.Buffer] = []
@@ -143,19 +147,22 @@ class Emitter(Code):
     ) -> list[nm.Held]:
         """The bindings in order, then the values of the leaf."""
         *rows, at_last = dying[block]
-        needed = needed_by(block, wanted)
-        for b, dead in zip(block.bindings, rows, strict=True):
-            if isinstance(b, ir.Unpack):
+        wanted = (True,) * len(types) if wanted is None else tuple(wanted)
+        needed, runs = self.demand.block(block, wanted)
+        for i, (b, dead) in enumerate(zip(block.bindings, rows, strict=True)):
+            if i not in runs:
+                values: Sequence[nm.Held] = [nm.UNREAD] * len(b.vars)
+            elif isinstance(b, ir.Unpack):
                 whole = env[b.arg]
                 assert isinstance(whole, nm.Tup), "what is taken apart is a product"
-                values: Sequence[nm.Held] = whole.items
+                values = whole.items
             else:
                 read = [v in needed for v in b.vars]
                 places, types_of_vars = self.places(), [v.type for v in b.vars]
                 values = self.expression(b.rhs, env, types_of_vars, dead, dying, read)
                 if read and not any(read) and len(self.sites) == places[SITES]:
                     self.back_to(places)  # nobody reads it, and nothing in it can fail
-                    values = [UNREAD] * len(read)
+                    values = [nm.UNREAD] * len(read)
             env.update(zip(b.vars, values, strict=True))
             for v in dead:
                 env.pop(v, None)
@@ -192,7 +199,7 @@ class Emitter(Code):
             args.clear()
             at.clear()
             return self.call(e.functions[0], given, wanted)
-        return self.leaf(e, args, at, types, mine)
+        return self.leaf(e, args, at, types, mine, wanted)
 
     def types_of(self, e: ir.Leaf | ir.Block) -> Sequence[Type]:
         """The types of what is dropped."""
@@ -209,6 +216,7 @@ class Emitter(Code):
         at: dict[ir.Var, nm.Held],
         types: Sequence[Type],
         mine: list[bool],
+        wanted: Sequence[bool] | None = None,
     ) -> Sequence[nm.Held]:
         """The values of a leaf."""
         match e:
@@ -232,7 +240,7 @@ class Emitter(Code):
             case ir.Accum() | ir.Put():
                 return [self.written(e, args, at, self.array_type(types[0]), mine[0])]
             case ir.Application():
-                return self.applied(e, args)
+                return self.applied(e, args, (True,) * len(types) if wanted is None else wanted)
         raise nm.Refused(f"it has {type(e).__name__.lower()}, which only linear programs have")
 
     def primitive(
@@ -247,7 +255,9 @@ class Emitter(Code):
         """An array after a part of it was written, or added to."""
         raise NotImplementedError
 
-    def applied(self, e: ir.Application, args: list[nm.Held]) -> Sequence[nm.Held]:
+    def applied(
+        self, e: ir.Application, args: list[nm.Held], wanted: Sequence[bool]
+    ) -> Sequence[nm.Held]:
         """The results of a call, a branch or a loop."""
         raise NotImplementedError
 
@@ -458,6 +468,19 @@ class Emitter(Code):
         phi = f"phi {nm.LLVM[fast.kind]} [{value}, %{before}], [{other}, %{after}]"
         return nm.Num(fast.kind, self.let(phi))
 
+    def trust(self, x: nm.Num) -> None:
+        """Note where a number is not finite."""
+        if x.constant is not None and math.isfinite(x.constant):
+            return
+        if not self.doubt:
+            self.doubt = "%doubt"
+        size = self.let(
+            f"call double {self.outside('llvm.fabs.f64', 'double (double)')}(double {self.text(x)})"
+        )
+        odd = self.let(f"fcmp uge double {size}, 0x7FF0000000000000")
+        before = self.let("load i1, ptr %doubt")
+        self.line(f"store i1 {self.let(f'or i1 {before}, {odd}')}, ptr %doubt")
+
     # --- what is thrown away ----------------------------------------------------------------------
 
     def places(self) -> tuple[Any, ...]:
@@ -505,18 +528,23 @@ class Emitter(Code):
         self.jump(head)
         self.block(after)
 
-
-def needed_by(block: ir.Block, wanted: Sequence[bool] | None) -> set[ir.Var]:
-    """The variables that the results of a block depend on, and what may fail beside them."""
-    leaf = block.leaf
-    needed = set(leaf.operands())
-    if wanted is not None and isinstance(leaf, ir.Ret | ir.Copy):
-        needed = {v for v, is_wanted in zip(leaf.args, wanted, strict=True) if is_wanted}
-    for b in reversed(block.bindings):
-        dropped = b.rhs.body if isinstance(b, ir.Let) and isinstance(b.rhs, ir.Drop) else None
-        if not isinstance(dropped, ir.Ret | ir.Copy):
-            needed.update(ir.reads(b))
-    return needed
+    @contextmanager
+    def nest(self, shape: Sequence[int], *strides: Sequence[int]) -> Iterator[list[nm.Num]]:
+        """Loops over the places of a shape; gives the offset that each of the strides has there."""
+        axes = [(n, steps) for n, *steps in zip(shape, *strides, strict=True) if n != 1]
+        merged: list[tuple[int, list[int]]] = []
+        for n, steps in axes:  # an axis that goes on where the next one ends is one with it
+            if merged and all([a == b * n for a, b in zip(merged[-1][1], steps, strict=True)]):
+                merged[-1] = merged[-1][0] * n, steps
+            else:
+                merged.append((n, steps))
+        offsets = [nm.Affine(0) for _ in strides]
+        with ExitStack() as loops:
+            for n, steps in merged:
+                i = loops.enter_context(self.each(n)).affine
+                assert i is not None, "a loop counts its rounds"
+                offsets = [a.plus(i, k) for a, k in zip(offsets, steps, strict=True)]
+            yield [nm.Num("i64", affine=a) for a in offsets]
 
 
 __all__ = ["Emitter", "Site"]

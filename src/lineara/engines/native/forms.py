@@ -22,15 +22,17 @@ from lineara.linear_a.loops import Scan, While
 Plain = nm.Num | nm.Arr
 
 
-def applied(em: Emitter, e: ir.Application, args: list[nm.Held]) -> Sequence[nm.Held]:
-    """The results of a call, a branch or a loop."""
+def applied(
+    em: Emitter, e: ir.Application, args: list[nm.Held], wanted: Sequence[bool]
+) -> Sequence[nm.Held]:
+    """The results of a call, a branch or a loop; what is not wanted may be anything."""
     match e:
         case Sized():
             raise nm.Refused("it has arrays whose size is a value")
         case Choice():
-            return chosen(em, e, args)
+            return chosen(em, e, args, wanted)
         case Scan():
-            return scan(em, e, args)
+            return scan(em, e, args, wanted)
         case While():
             return while_(em, e, args)
     raise nm.Refused(f"it has {e.head()}")
@@ -39,7 +41,9 @@ def applied(em: Emitter, e: ir.Application, args: list[nm.Held]) -> Sequence[nm.
 # --- branches -------------------------------------------------------------------------------------
 
 
-def chosen(em: Emitter, e: Choice, args: list[nm.Held]) -> Sequence[nm.Held]:
+def chosen(
+    em: Emitter, e: Choice, args: list[nm.Held], wanted: Sequence[bool]
+) -> Sequence[nm.Held]:
     """The results of the branch that a value chooses."""
     which, *rest = args
     args.clear()
@@ -55,7 +59,7 @@ def chosen(em: Emitter, e: Choice, args: list[nm.Held]) -> Sequence[nm.Held]:
         ways = [*range(len(e.functions))]
     known = told(e, selector)
     if known is not None:
-        return em.call(e.functions[known], [*leads[known], *rest])
+        return em.call(e.functions[known], [*leads[known], *rest], wanted)
     if isinstance(e, Switch):
         n = len(e.functions)
         em.must(
@@ -63,7 +67,7 @@ def chosen(em: Emitter, e: Choice, args: list[nm.Held]) -> Sequence[nm.Held]:
             lambda: em.answered([selector], [INDEX], [], lambda v: [e.chosen(v[0])] * 0),
         )
     if len(ways) == 1:
-        return em.call(e.functions[ways[0]], [*leads[ways[0]], *rest])
+        return em.call(e.functions[ways[0]], [*leads[ways[0]], *rest], wanted)
     labels = [em.name("way") for _ in ways]
     if isinstance(e, Cond):
         em.branch(em.text(selector), *labels)
@@ -73,10 +77,10 @@ def chosen(em: Emitter, e: Choice, args: list[nm.Held]) -> Sequence[nm.Held]:
     results, tails = [], []
     for i, label in zip(ways, labels, strict=True):
         em.block(label)
-        results.append(em.call(e.functions[i], [*leads[i], *rest]))
+        results.append(em.call(e.functions[i], [*leads[i], *rest], wanted))
         tails.append(em.name("tail"))
         em.jump(tails[-1])
-    return met(em, tails, results)
+    return met(em, tails, results, wanted)
 
 
 def told(e: Choice, selector: nm.Num) -> int | None:
@@ -156,10 +160,16 @@ class Meeting:
         return y
 
 
-def met(em: Emitter, tails: list[str], results: list[list[nm.Held]]) -> list[nm.Held]:
+def met(
+    em: Emitter, tails: list[str], results: list[list[nm.Held]], wanted: Sequence[bool]
+) -> list[nm.Held]:
     """The results of branches, where they meet."""
     meeting = Meeting(em, len(tails))
-    values = [meeting.of(column) for column in zip(*results, strict=True)]
+    columns = zip(*results, strict=True)
+    values = [
+        meeting.of(column) if is_wanted else nm.UNREAD
+        for column, is_wanted in zip(columns, wanted, strict=True)
+    ]
     after = em.name("met")
     texts: list[list[str]] = []
     for i, tail in enumerate(tails):
@@ -270,9 +280,11 @@ class Rounds:
 # --- loops ----------------------------------------------------------------------------------------
 
 
-def scan(em: Emitter, e: Scan, args: list[nm.Held]) -> Sequence[nm.Held]:
-    """n rounds, in one direction or the other."""
+def scan(em: Emitter, e: Scan, args: list[nm.Held], wanted: Sequence[bool]) -> Sequence[nm.Held]:
+    """n rounds, in one direction or the other; what no wanted result needs is not carried."""
     k, c = e.nk, e.nk + e.nc
+    carries, given = em.demand.carries(e, tuple(wanted))
+    args[:] = [x if is_needed else nm.UNREAD for x, is_needed in zip(args, given, strict=True)]
     ks, cs, xs = args[:k], args[k:c], args[c:]
     args.clear()
     d = em.program.defs[e.body]
@@ -281,7 +293,7 @@ def scan(em: Emitter, e: Scan, args: list[nm.Held]) -> Sequence[nm.Held]:
     r = nm.Round(e.n)
     count = nm.constant("i64", e.n) if e.n is not None else counted(xs)
     carried = Carried(em, cs, [*ks, *xs])
-    step = Step(em, e, carried, r, ks, xs, count)
+    step = Step(em, e, carried, r, ks, xs, count, (*carries, *wanted[e.nc :]))
     types = [em.program.unfold(t) for t in d.results[e.nc :]]
     rows = stacks.Rows(em, r, count, types, e.direction == "rev")
     mine = [*carried.buffers.values()]
@@ -309,9 +321,10 @@ class Step:
         ks: Sequence[nm.Held],
         xs: Sequence[nm.Held],
         count: nm.Num,
+        wanted: Sequence[bool],
     ) -> None:
         self.em, self.e, self.carried, self.r = em, e, carried, r
-        self.ks, self.xs, self.count = ks, xs, count
+        self.ks, self.xs, self.count, self.wanted = ks, xs, count, wanted
 
     def position(self) -> nm.Num:
         """Where the rows of the round are."""
@@ -327,8 +340,11 @@ class Step:
     def __call__(self, numbers: Sequence[nm.Num | None]) -> list[nm.Held]:
         """The results of the body, given the numbers that are carried."""
         i = self.position()
-        rows = [stacks.row(self.em, x, i) for x in self.xs]
-        return self.em.call(self.e.body, [*self.ks, *self.carried.values(numbers), *rows])
+        rows = [x if x is nm.UNREAD else stacks.row(self.em, x, i) for x in self.xs]
+        given = [*self.ks, *self.carried.values(numbers), *rows]
+        results = self.em.call(self.e.body, given, self.wanted)
+        pairs = zip(results, self.wanted, strict=True)
+        return [x if is_wanted else nm.UNREAD for x, is_wanted in pairs]
 
 
 def looked_at(em: Emitter, step: Step, known: Sequence[nm.Num | None]) -> list[Plain]:
@@ -353,7 +369,8 @@ def rounds(em: Emitter, step: Step, rows: "stacks.Rows") -> Sequence[nm.Held]:
         nm.Num("i64", affine=nm.Affine(0, ((signs[i], 1),))) if i in signs else None
         for i in range(len(initial))
     ]
-    told: dict[int, nm.Num] = {}
+    told = {i: nm.UNREAD for i, x in enumerate(initial) if x is nm.UNREAD}
+    signs = {i: sign for i, sign in signs.items() if i not in told}
     if signs and not em.trying:
         after = looked_at(em, step, symbols)
         for i, sign in signs.items():
@@ -384,7 +401,9 @@ def rounds(em: Emitter, step: Step, rows: "stacks.Rows") -> Sequence[nm.Held]:
     _, numbers = once(em, step, rows, told, fixed, start, begun, [])
     ends: list[nm.Num | None] = []
     for i, x in enumerate(numbers):
-        if i in told and r.n is not None:
+        if x is nm.UNREAD:
+            ends.append(x)
+        elif i in told and r.n is not None:
             a = told[i].affine
             assert a is not None
             ends.append(nm.Num("i64", affine=a.at(r, nm.Affine(r.n))))

@@ -29,6 +29,10 @@ class Relaid(Exception):
     """NumPy lays a result out otherwise, so that later sums would have another order."""
 
 
+class Doubted(Exception):
+    """A factor was not finite, so the masks of products have to be looked at."""
+
+
 class Io:
     """What a run hands to the code, and the memory that it works in."""
 
@@ -117,6 +121,8 @@ class Kernel:
             self.free.append(io)
         if status == 2:
             raise MemoryError("a while loop's tape found no memory to grow")
+        if status == 3:
+            raise Doubted("a factor is infinite or no number")
         if status:
             raise self.errors.pop(number, KeyboardInterrupt())  # none: it came before the answer
         return [y[()] if isinstance(y, np.ndarray) and not y.ndim else y for y in results]
@@ -186,4 +192,4 @@ def put_together(program: Program, t: Type, parts: Iterator[Any]) -> Any:
     return next(parts)
 
 
-__all__ = ["Kernel", "Relaid", "put_together", "taken_apart"]
+__all__ = ["Doubted", "Kernel", "Relaid", "put_together", "taken_apart"]

@@ -1,6 +1,6 @@
 """A definition as one function of LLVM, and what a run hands to it.
 
-    i32 @run(ptr %io, i64 %run)     0: done; 1: Python has an exception; 2: out of memory
+    i32 @run(ptr %io, i64 %run)     0: done; 1: an exception; 2: out of memory; 3: in doubt
 
 `io` has eight bytes for each number and for the address of each array: arguments, constants, the
 slots of the workspace, results.  A slot that ends as a result is the result's own memory; a small
@@ -24,6 +24,14 @@ SMALL = 1024
 """Bytes of a slot up to which it is on the stack, where LLVM may keep it in registers."""
 
 
+DOUBTS = [
+    "  %odd = load i1, ptr %doubt",
+    "  %again = select i1 %odd, i32 3, i32 0",
+    "  store i32 %again, ptr %code",
+]
+"""Whether a factor of a masked product was not finite."""
+
+
 class Lowering(Emitter):
     """The emitter with the code of primitives and of forms."""
 
@@ -39,9 +47,11 @@ class Lowering(Emitter):
         """An array after a part of it was written, or added to."""
         return arrays.written(self, e, args, at, t, mine)
 
-    def applied(self, e: ir.Application, args: list[nm.Held]) -> Sequence[nm.Held]:
+    def applied(
+        self, e: ir.Application, args: list[nm.Held], wanted: Sequence[bool]
+    ) -> Sequence[nm.Held]:
         """The results of a call, a branch or a loop."""
-        return forms.applied(self, e, args)
+        return forms.applied(self, e, args, wanted)
 
 
 @dataclass(frozen=True)
@@ -62,13 +72,17 @@ class Lowered:
     leaves: int
 
 
-def lowered(program: Program, name: str) -> Lowered:
-    """A definition as machine code's text; `Refused` says why there is none."""
+def lowered(program: Program, name: str, trusting: bool = False) -> Lowered:
+    """A definition as machine code's text; `Refused` says why there is none.
+
+    If `trusting`, the masks of factors are not looked at, and a run in which a factor is not finite
+    is in doubt.
+    """
     d = program.defs[name]
     reached = [program.defs[f] for f in program.reached(name)]
     if any([f.lresults or any([v.linear for v in ir.binders(f)]) for f in reached]):
         raise nm.Refused("it has linear variables, whose zeros have no numbers; erase it")
-    em = Lowering(program)
+    em = Lowering(program, trusting)
     parameters: list[str] = []
     inputs: list[ArrayType] = []
     outputs: list[ArrayType] = []
@@ -188,9 +202,11 @@ def _assembled(
             f"  %scratch = alloca [{em.scratch} x i64]",
             "  %code = alloca i32",
             "  store i32 0, ptr %code",
+            *(["  %doubt = alloca i1", "  store i1 false, ptr %doubt"] if em.doubt else []),
             "  br label %start",
             "start:",
             *[line for line in em.lines if line],
+            *(DOUBTS if em.doubt else []),
             "  br label %end",
             "exhausted:",
             "  store i32 2, ptr %code",

@@ -164,6 +164,10 @@ def constant(kind: str, value: float | bool | int) -> Num:
     return Num(kind, constant=bool(value) if kind == "bool" else float(value))
 
 
+UNREAD = constant("i64", 0)
+"""Stands for what nobody reads, and is told by its identity."""
+
+
 def kind_of(t: ArrayType) -> str | None:
     """The kind of the numbers of a type; None for those that no register holds."""
     return {"f8": "f64", "i8": "i64", "b1": "bool"}.get(t.dtype.str[1:])

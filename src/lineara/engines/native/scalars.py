@@ -295,6 +295,7 @@ RULES: dict[str, Rule] = {
     "bitwise_or": of_booleans(either, bits("or")),
     "bitwise_and": of_booleans(both, bits("and")),
     "where": where,
+    "live_factor": where,
     "keep": keep,
     "astype": itself,
     "stop_gradient": itself,

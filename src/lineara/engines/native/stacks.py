@@ -63,7 +63,9 @@ class Rows:
         self.rows = []
         self.todo: list[tuple[nm.Num | nm.Arr, nm.Column]] = []
         for value, t in zip(values, self.types, strict=True):
-            if isinstance(t, ArrayType) and self.r.n is not None:
+            if value is nm.UNREAD:
+                self.rows.append(value)
+            elif isinstance(t, ArrayType) and self.r.n is not None:
                 self.rows.append(self.column(value))
             else:
                 self.rows.append(self.stored(value))
@@ -180,7 +182,9 @@ class Rows:
             return [nm.Stk(self.r, n, base, row) for row in self.rows]
         made: list[nm.Held] = []
         for row, t in zip(self.rows, self.types, strict=True):
-            if isinstance(t, ArrayType):
+            if row is nm.UNREAD:
+                made.append(row)
+            elif isinstance(t, ArrayType):
                 assert isinstance(row, nm.Column)
                 assert self.r.n is not None
                 made.append(nm.Arr(row.buffer, ArrayType((self.r.n, *t.shape), t.dtype)))
