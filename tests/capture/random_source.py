@@ -283,6 +283,38 @@ PATTERNS = {
                 {k} += 1
         {t} = {s} if {w} is None else {w} * 0.5
     """,
+    "set once": """
+        {k} = 0
+        if {a}[0] > {c}:
+            {u} = np.sin({s})
+            {k} = 1
+        elif {s} > {c}:
+            {u}, {k} = {a}[1], 2
+        {t} = {s}
+        if {k} > 0:
+            {t} += {u} * {a}[{k}]
+            {u} *= 0.5
+        if {k} == 2 and {u} > {c}:
+            {t} -= {u}
+    """,
+    "round before": """
+        {t}, {k} = 0.0, 0
+        for {i} in range(m):
+            if {a}[{i}] > {c}:
+                if {k} > 0:
+                    {t} += 0.1 * {v} * {a}[{i}]
+                {v} = {a}[{i}]
+                {k} += 1
+                if {k} > 3:
+                    {w} = {v} * {i}
+                    break
+        if {k} > 0:
+            {t} += {v} * {i} + ({w} if {k} > 3 else 0.5)
+        for {j} in range({k} % 3):
+            {z} = 0.5 * {t} + {j}
+        if {k} % 3 > 0:
+            {t} = {t} - 0.1 * {z} * ({j} + 1)
+    """,
     "mode": """
         {w} = "up"
         {t}, {k} = {s}, 0

@@ -510,7 +510,7 @@ def test_a_variable_without_a_value_is_the_users_error():
     for h in (f, g, within, of_a_closure):
         with pytest.raises(NameError) as plain:
             h(X / 10)
-        for way in (capture, lambda h, x: lineara.jit(h)(x)):
+        for way in (lambda h, x: capture(h, x)(x), lambda h, x: lineara.jit(h)(x)):
             with pytest.raises(NameError) as e:
                 way(h, X / 10)
             assert type(e.value) is type(plain.value)

@@ -78,7 +78,7 @@ class Check(Structural):
 CHECKED: tuple[Any, ...] = (RuntimeWarning, np.linalg.LinAlgError, StagingError, OutOfRoom)
 CHECKED += (ArithmeticError, AssertionError, Exception, FloatingPointError, IndexError, KeyError)
 CHECKED += (LookupError, NotImplementedError, OverflowError, RuntimeError, TypeError, ValueError)
-CHECKED += (ZeroDivisionError,)
+CHECKED += (NameError, UnboundLocalError, ZeroDivisionError)
 for _kind in CHECKED:
     Check(_kind)
 

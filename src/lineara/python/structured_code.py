@@ -40,6 +40,7 @@ from collections.abc import Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
+from lineara.python.definite_assignment import mark
 from lineara.python.generators_as_loops import as_loops
 from lineara.python.liveness import (
     COMPREHENSIONS,
@@ -51,6 +52,7 @@ from lineara.python.liveness import (
     bound,
     children,
     declared,
+    every,
     own,
     parameters,
     shared_with_nested,
@@ -106,6 +108,7 @@ def _structured(f: FunctionType) -> CodeType | str:
     if any([_leaves(s) for n in tries for s in n.finalbody]):
         return "its finally block is left by return, break or continue"
     as_branches(node)
+    mark(node)
     _Function(node).rewrite()
     made = _compiled(f, node)
     assert made is not None, "what was rewritten is a function of that name"
@@ -397,6 +400,9 @@ class _Function:
             s.orelse, rest = [*s.orelse, *rest], []
         elif isinstance(s, ast.If) and rest and _always(s.orelse):
             s.body, rest = [*s.body, *rest], []
+        target, changed = [s.target] if isinstance(s, ast.For) else [], NONE
+        if isinstance(s, ast.While | ast.For):
+            changed = bound([*target, *s.body]) | written(s.body)
         exits = self.live.after[s] | self.live.head.get(s, NONE)
         after = exits if rest is None else exits | live | self.exits
 
@@ -435,8 +441,6 @@ class _Function:
         parts.append(block("rest", rest) if rest else None)
         parts.append(_tuple(sorted(names & after & self.variables)))
         if isinstance(s, ast.While | ast.For):
-            target = [s.target] if isinstance(s, ast.For) else []
-            changed = bound([*target, *s.body]) | written(s.body)
             parts.append(_tuple(sorted(changed & self.variables)))
         call = _form(name, *parts)
         if rest is None:
@@ -465,6 +469,12 @@ class _Function:
         if isinstance(s, ast.Assert):
             message = None if s.msg is None else _thunk(self.expression(s.msg))
             return _at(ast.Expr(_form("assert_", self.condition(s.test), message)), s)
+        for target in every([s]) if isinstance(s, ast.Delete | ast.AugAssign) else ():
+            is_target = isinstance(target, ast.Name) and not isinstance(target.ctx, ast.Load)
+            if is_target and hasattr(target, "unset"):  # it must have a value
+                assert self.before is not None, "it is a statement"
+                name: Any = ast.Name(target.id, ast.Store())  # type: ignore[attr-defined]
+                self.before.append(_at(ast.Assign([name], _known(target)), target))
         if isinstance(s, ast.AnnAssign):  # what is annotated cannot be a variable of blocks
             s = _at(ast.Assign([s.target], s.value) if s.value else ast.Pass(), s)
         for field, value in ast.iter_fields(s):
@@ -544,6 +554,11 @@ class _Expressions(ast.NodeTransformer):
         """A new list."""
         self.generic_visit(node)
         return _at(_form("list_", node), node) if isinstance(node.ctx, ast.Load) else node
+
+    def visit_Name(self, node: ast.Name) -> Any:
+        """A variable, which may have no value."""
+        is_read = isinstance(node.ctx, ast.Load) and hasattr(node, "unset")
+        return _at(_known(node), node) if is_read else node
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         """One of two values."""
@@ -678,6 +693,14 @@ def _as_object(part: ast.expr) -> ast.expr:
     if not isinstance(part, ast.Slice):
         return part
     return _form("slice_", part.lower, part.upper, part.step)
+
+
+def _known(node: Any) -> ast.expr:
+    """The value of a variable that may have none."""
+    lines, free = node.unset
+    read = ast.Lambda(_no_arguments(), _load(node.id))
+    where = ast.Tuple([ast.Constant(n) for n in sorted({*lines})], ast.Load())
+    return _form("known", read, ast.Constant(node.id), where, ast.Constant(free))
 
 
 def _asked(node: ast.Call) -> ast.Call:

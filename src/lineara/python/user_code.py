@@ -48,6 +48,7 @@ class Reading:
     entered      the calls of such code that go on, and where
     choosing     the loops that may carry one of several values, by their code
     left         which of such values are left in the block that is being written
+    missed       the variables that were read where they may have no value, in this order
     told         what conditions tell of these, by their variables
     rooms        for how many items there is room in lists whose growth depends on values
     """
@@ -70,6 +71,7 @@ class Reading:
         self.entered: dict[CodeType, list[Any]] = defaultdict(list)
         self.choosing: set[CodeType] = set()
         self.left: dict[int, tuple[Any, frozenset[int]]] = {}
+        self.missed: list[str] = []
         self.told: dict[Any, Any] = {}
 
     def traced(self, trace: Callable[[], Any]) -> Any:

@@ -5,9 +5,8 @@ are staged become `cond`, `scan` and `while`; all others are Python's.
 """
 
 import functools
-import re
 from collections.abc import Callable
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 from lineara.errors import DetachError, OutOfRoom, StagingError
@@ -51,37 +50,13 @@ def _inside(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         if tracing() is not None or staged_around() is None:
-            try:
-                return f(*args, **kwargs)
-            except NameError as e:
-                raise _as_python_says(e) from None
+            return f(*args, **kwargs)
         try:
             return one(of_nodes, [args, kwargs], f, "function")
         except _Written:
             return f(*args, **kwargs)
 
     return call
-
-
-def _as_python_says(error: NameError) -> NameError:
-    """The error of a variable without a value, which is a local one of the function of a block."""
-    trace = error.__traceback__
-    frames: list[FrameType] = []
-    while trace is not None:
-        frames.append(trace.tb_frame)
-        trace = trace.tb_next
-    block = frames[-1].f_code
-    names = [n for n in block.co_freevars if f"free variable {n!r} " in str(error)]
-    own = [f.f_code for f in frames if _function(f.f_code) == _function(block)]
-    if not any([n in c.co_cellvars for n in names for c in own]):
-        return error
-    said = f"cannot access local variable {names[0]!r} where it is not associated with a value"
-    return UnboundLocalError(said).with_traceback(error.__traceback__)
-
-
-def _function(code: CodeType) -> str:
-    """The name of the function that code belongs to, which may be a block of it."""
-    return re.sub(r"\.<locals>\.\w+\.\d*$", "", code.co_qualname)
 
 
 STRUCTURED = Way(_code, forms, forms.BUILTINS, _inside)

@@ -15,7 +15,14 @@ from lineara.linear_a.branches import Cond
 from lineara.ops.value_checks import CHECKED, checked
 from lineara.python.function_copies import is_user_code
 from lineara.staging.capture.choices import OneOf, asked, knowing, told_by
-from lineara.staging.capture.columns import Column, Joined, join, or_unset, with_choices
+from lineara.staging.capture.columns import (
+    Column,
+    Joined,
+    join,
+    or_unset,
+    unset_where,
+    with_choices,
+)
 from lineara.staging.capture.containers import (
     Name,
     Snapshot,
@@ -189,6 +196,7 @@ class _Written(NamedTuple):
             columns |= {(n,): v for n, v in variables.values().items()}
             if isinstance(way, Mixed):
                 columns |= {(n,): v for n, (v, _) in way.perhaps.items()}
+                columns |= {("tagged", n): perhaps_of(way, n) for n in way.perhaps}
             return columns
 
         written = record(level, "branch", (), run)
@@ -236,10 +244,20 @@ def _is_simple(error: BaseException) -> bool:
     return type(error) in CHECKED and said and error.__cause__ is error.__context__ is None
 
 
+def raised_by_python(error: BaseException, line: str) -> BaseException:
+    """An exception that Python raises in the user's code where a form says so, at that line."""
+    vars(error)[_LINE] = line
+    error.add_note(f"at {line}")
+    return error
+
+
+_LINE = "__lineara_line__"
+
+
 def _is_raised(error: BaseException) -> bool:
-    """Whether a `raise` of the user's has raised an exception."""
-    if isinstance(error, LinearaError):
-        return False
+    """Whether the user's code has raised an exception, by `raise` or as forms say."""
+    if isinstance(error, LinearaError) or _LINE in vars(error):
+        return not isinstance(error, LinearaError)
     trace = _innermost(error)
     code = trace.tb_frame.f_code
     return is_user_code(code.co_filename) and code.co_code[trace.tb_lasti] == _RAISE
@@ -259,6 +277,8 @@ def _innermost(error: BaseException) -> TracebackType:
 
 def _line(error: BaseException) -> str:
     """The line that has raised an exception."""
+    if _LINE in vars(error):
+        return str(vars(error)[_LINE])
     trace = _innermost(error)
     code = trace.tb_frame.f_code
     return describe_line(code.co_filename, trace.tb_lineno, code.co_name)
@@ -293,15 +313,13 @@ class _Form:
             columns = [r.columns[n,] for r in self.records]
             trees = [c.tree for c in columns]
             bound = self._bound(n)
-            if bound is not None and self.variables.perhaps and self.before[n] is UNSET:
+            if bound is not None and not bound:
                 for r in self.records:
-                    r.columns[n,] = or_unset(r.columns[n,])
+                    r.columns[n,] = or_unset(r.columns.get(("tagged", n), r.columns[n,]))
                 joined[n,] = self._join((n,), said(n))
             elif bound is not None:
-                kept[n] = UNSET
-                if bound:
-                    some[n] = bound
-                    joined[n,] = self._join((n,), said(n))
+                kept[n], some[n] = UNSET, bound
+                joined[n,] = self._join((n,), said(n))
             elif all([t is trees[0] for t in trees]):
                 kept[n] = trees[0]
             else:
@@ -442,11 +460,23 @@ def without(way: Way, variables: Variables, *taken: int) -> Way:
         for c in gone:
             code = op("where")(op("equal")(code, c), ON, code)
     through = gone | (way.codes & {ON})
-    perhaps = {
-        n: (v, (bound - gone - {ON}) | ({ON} if through <= bound else frozenset()))
-        for n, (v, bound) in way.perhaps.items()
-    }
+    perhaps = {}
+    for n, (v, bound) in way.perhaps.items():
+        if through & bound and not through <= bound:  # where it is ON, it does not tell
+            perhaps[n] = perhaps_of(way, n), possible
+        else:
+            perhaps[n] = v, (bound - gone - {ON}) | ({ON} if through <= bound else frozenset())
     return decoded(code, way.value, possible, perhaps, variables)
+
+
+def perhaps_of(way: Mixed, n: str) -> OneOf:
+    """A variable that has a value on some of the ways in which a block was left."""
+    value, bound = way.perhaps[n]
+    fails: Any = None
+    for c in sorted(way.codes - bound):
+        here = op("equal")(way.code, c)
+        fails = here if fails is None else op("logical_or")(fails, here)
+    return unset_where(fails, value)
 
 
 def result(way: Way) -> Any:

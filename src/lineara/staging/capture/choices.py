@@ -37,12 +37,13 @@ Codes = frozenset[int]
 class OneOf(Traced):
     """One of several values, which a staged whole number, the tag, says."""
 
-    __slots__ = ("tag", "trees")
+    __slots__ = ("tag", "trees", "valued")
     known = False
 
     def __init__(self, tag: Leaf, trees: Sequence[Tree]) -> None:
         self.tag: Any = tag
         self.trees = tuple(trees)
+        self.valued: Any = None  # of a variable that may have no value: what it is if it has one
 
     def __repr__(self) -> str:
         return f"one of {_shown(self.trees)}"
@@ -90,9 +91,26 @@ def _name_of(tree: Tree) -> str:
     return show_type(leaves[0]) if structure == LEAF else f"{structure}".removeprefix("Structure")
 
 
-def is_perhaps(x: Leaf) -> bool:
-    """Whether something is a choice of which the first says that a variable has no value."""
-    return type(x) is OneOf and x.trees[0] is UNSET
+def is_perhaps(x: Leaf) -> TypeGuard[OneOf]:
+    """Whether something is a choice of which one says that a variable has no value."""
+    return type(x) is OneOf and any([tree is UNSET for tree in x.trees])
+
+
+def with_value(one: OneOf) -> tuple[Any, Any]:
+    """What a variable holds that has a value, and whether it has none: False, True or staged."""
+    none = next(k for k, tree in enumerate(one.trees) if tree is UNSET)
+    has, left, now = frozenset(range(len(one.trees))) - {none}, left_of(one), reading()
+    if not left & has:
+        return UNSET, True
+    if one.valued is None:
+        other = one.trees[min(has)]
+        one.valued = OneOf(one.tag, [other if tree is UNSET else tree for tree in one.trees])
+    valued = one.valued
+    assert now is not None, "choices are made where functions are read"
+    now.left.setdefault(id(valued), (valued, has))
+    which = left & left_of(valued)
+    unset = op("equal")(one.tag, none) if none in left else False
+    return (one.trees[min(which)] if len(which) == 1 else valued), unset
 
 
 # --- which it is ----------------------------------------------------------------------------------

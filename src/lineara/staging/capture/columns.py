@@ -13,7 +13,7 @@ import numpy as np
 from lineara.errors import StructureError
 from lineara.facts.hints import Leaf, Tree
 from lineara.facts.primitive import op
-from lineara.staging.capture.choices import Shape, built, flattened
+from lineara.staging.capture.choices import OneOf, Shape, built, flattened, is_perhaps
 from lineara.staging.capture.joins import held, is_leaf, join_leaf, same_constant
 from lineara.staging.capture.variables import UNSET
 from lineara.staging.control_flow import INTEGER, joined
@@ -114,7 +114,16 @@ def join(what: str, columns: Sequence[Column], where: str) -> Joined:
 def or_unset(c: Column) -> Column:
     """The column as a choice whose first alternative is that there is no value."""
     unset = Column(UNSET, NUMBER, [UNSET], [UNSET], [None], [None])
-    return _chosen([unset, c if c.structure is not None else unset])[1]._replace(tree=None)
+    one = _chosen([unset, c if c.structure is not None else unset])[1]
+    return one._replace(tree=None, containers=c.containers)
+
+
+def unset_where(fails: Leaf, value: Tree) -> OneOf:
+    """A value that a variable has but where a staged condition holds."""
+    if is_perhaps(value):
+        k = next(k for k, tree in enumerate(value.trees) if tree is UNSET)
+        return OneOf(op("where")(fails, k, value.tag), value.trees)
+    return OneOf(op("where")(fails, 0, 1), (UNSET, value))
 
 
 MISSING = object()  # a leaf of an alternative that a block does not choose

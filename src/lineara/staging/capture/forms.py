@@ -36,6 +36,7 @@ from lineara.staging.capture.branches import (
     follow,
     is_staged,
     level_of_trace,
+    raised_by_python,
     result,
     truth,
     without,
@@ -51,6 +52,7 @@ from lineara.staging.capture.variables import (
     BROKEN,
     CONTINUE,
     CONTINUED,
+    UNSET,
     Mixed,
     Return,
     Variables,
@@ -362,7 +364,6 @@ def choose(
     if not is_staged(t):
         return then() if t else orelse()
     variables = Variables(names, then, orelse, *inner)
-    variables.perhaps = True
     return result(branch(t, lambda: Return(then()), lambda: Return(orelse()), variables))
 
 
@@ -401,11 +402,50 @@ def _connected(
     both = (rest, lambda: first) if goes_on else (lambda: first, rest)
     y = choose(t, *both, *others, names=names)
     cells = Variables(names, *others).values().values()
-    bound = [(v, frozenset(range(1, len(v.trees)))) for v in cells if is_perhaps(v)]
+    bound = [
+        (v, frozenset([k for k, tree in enumerate(v.trees) if tree is not UNSET]))
+        for v in cells
+        if is_perhaps(v)
+    ]
     holds = *told.holds, *last.told.holds, *bound
     fails = *told.fails, *last.told.fails, *bound
     tell(y, Told(holds, ()) if goes_on else Told((), fails))
     return y
+
+
+def known(read: Callable[[], Any], name: str, lines: tuple[int, ...], free: bool) -> Any:
+    """The value of a variable, which may have none; these lines bind it.
+
+    Whether it is `free`, one of a function around, Python's error says.
+    """
+    unset: Any = False
+    try:
+        value = read()
+    except NameError:
+        value, unset = UNSET, True
+    if is_perhaps(value):
+        value, unset = choices.with_value(value)
+    if unset is not False:
+        note_missed(name)
+        said = f"variable {name!r} where it is not associated with a value"
+        error = (
+            NameError(f"cannot access free {said} in enclosing scope")
+            if free
+            else UnboundLocalError(f"cannot access local {said}")
+        )
+        bound = " and ".join([f"line {n}" for n in lines])
+        line = f"{user_line()}; it gets a value in {bound}, which was not reached"
+        if unset is True:
+            raise raised_by_python(error, line)
+        check(unset, error, line)
+    return value
+
+
+def note_missed(name: str) -> None:
+    """Remember that a variable was read where it may have no value."""
+    now = reading()
+    if now is not None:
+        now.missed.append(name)
 
 
 def not_(x: Leaf) -> Any:

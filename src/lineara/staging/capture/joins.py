@@ -8,6 +8,7 @@ import numpy as np
 from lineara.errors import ShapeError, StructureError
 from lineara.facts.hints import Tree
 from lineara.facts.types import is_number
+from lineara.staging.capture.choices import OneOf
 from lineara.staging.control_flow import joined
 from lineara.staging.staged_level import EXACT, FLOAT64, Seen
 from lineara.tape.node import Traced
@@ -61,6 +62,9 @@ def held(tree: Tree) -> list[Any]:
     todo, changeable = [tree], []
     while todo:
         x = todo.pop()
+        if type(x) is OneOf:
+            todo += x.trees
+            continue
         kind: Any = kind_of(type(x))
         if kind is not None:
             frozen = getattr(getattr(type(x), "__dataclass_params__", None), "frozen", False)

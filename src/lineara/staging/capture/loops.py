@@ -20,9 +20,23 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.rules_as_text import Emitter, closed
 from lineara.python.user_code import reading
-from lineara.staging.capture.branches import branch, is_staged, level_of_trace, truth, without
-from lineara.staging.capture.choices import OneOf, flattened
-from lineara.staging.capture.columns import MISSING, Column, Joined, join, with_choices
+from lineara.staging.capture.branches import (
+    branch,
+    is_staged,
+    level_of_trace,
+    perhaps_of,
+    truth,
+    without,
+)
+from lineara.staging.capture.choices import OneOf, flattened, is_perhaps
+from lineara.staging.capture.columns import (
+    MISSING,
+    Column,
+    Joined,
+    join,
+    or_unset,
+    with_choices,
+)
 from lineara.staging.capture.containers import Name, Snapshot, doubt, in_use, refuse_changes
 from lineara.staging.capture.joins import held, is_leaf, same_constant
 from lineara.staging.capture.lists import Count, Extents, Stacked, Wanted, lengthen
@@ -85,6 +99,7 @@ class Loop:
         self.written: set[Place] = set()  # carried variables whose arrays the body writes
         self.left = False  # whether a round may be left by a break or a return
         self.codes = frozenset[int]()  # how it may be left
+        self.missed: set[str] = set()  # variables that a round read where they may have no value
         self.perhaps: Any = {}  # variables that have a value on some of these ways
         self.endless = False  # whether the condition holds whatever the values
         self.asked: Any = None  # what the condition gave at the end of a round
@@ -218,16 +233,19 @@ class Loop:
             e.put(level.number(at_round.v, True))
         lengths = {Entry(x, "length"): x.extent for x in self.snapshot.stacked}
         arrays = [(n, v) for n, t in start.items() for v in flattened(t)[0]]
+        missed = len(self.reading.missed)
         way = self.body(*([] if self.at is None else [self.at(i)]))
         on: Any = True
+        self.perhaps, tagged = {}, {}
         way = without(way, self.variables, CONTINUED)
         code, value = coded(way)
         if isinstance(way, Mixed) and ON in way.codes:
+            self.perhaps = way.perhaps
+            tagged = {("tagged", n): perhaps_of(way, n) for n in way.perhaps}
             on = op("equal")(code, ON)
         elif way is not None:
             raise StagingError("a loop: every round is left by a break or a return")
         self.left, self.codes, self.endless = on is not True, codes(way), False
-        self.perhaps = way.perhaps if isinstance(way, Mixed) else {}
         if self.test is not None:
             go: Any = truth(self.test()) if on is True else self._asks(on)
         elif type(self.rounds) is int and on is True:
@@ -235,14 +253,14 @@ class Loop:
         else:
             more = op("less")(op("add")(i, 1), self.rounds)
             go = more if on is True else op("logical_and")(on, more)
-        self.asked = go
+        self.asked, self.missed = go, {*self.reading.missed[missed:]}
         self._know(self.snapshot.entries("loop"))
         self.lengths = {e: (was, e.container.extent) for e, was in lengths.items()}
         self.written = {
             n for n, v in arrays if isinstance(v, StagedArray) and v.w.buffer.version > 0
         }
         columns: dict[Any, Any] = {(n,): v for n, v in self.variables.values().items()}
-        columns |= {(n,): v for n, (v, _) in self.perhaps.items()}
+        columns |= tagged | {(n,): v for n, (v, _) in self.perhaps.items()}
         if i is not None:
             columns["i"] = op("add")(i, 1)
         if self.left:
@@ -286,9 +304,11 @@ class Loop:
             end = body.columns[n,]
             if n in self.guessed[0] and (end.tree is start or same_constant(begin, end.tree)):
                 return None
-            if end.tree is start or begin is UNSET:
+            if end.tree is start or (begin is UNSET and not self._may_be_kept(n, end)):
                 continue
-            if end.tree is UNSET:
+            if begin is UNSET:
+                end = body.columns[n,] = or_unset(body.columns.get(("tagged", n), end))
+            elif end.tree is UNSET:
                 raise StructureError(f"{said(n)} is deleted in a staged loop")
             slot, body.columns[n,] = self._slot(n, begin, end)
             if slot.results:
@@ -304,6 +324,14 @@ class Loop:
             done = False
         self.slots = slots
         return done
+
+    def _may_be_kept(self, n: Place, end: Column) -> bool:
+        """Whether a variable that begins without a value may have that of a round before."""
+        if end.tree is UNSET:
+            return False
+        bound = self.perhaps[n][1] if n in self.perhaps else self.codes
+        in_every = bound == self.codes and self._runs() and not is_perhaps(end.tree)
+        return n in self.slots or n in self.missed or (ON in bound and not in_every)
 
     def _step(self, start: Count, end: Count) -> int | None:
         """By how much a list grows in every round; None where that depends on values."""
@@ -327,7 +355,7 @@ class Loop:
         ]
         first, end, last = with_choices([columns[0], end, columns[1]])
         if first.structure != slot.structure:
-            if self._key not in self.reading.choosing:
+            if begin is not UNSET and self._key not in self.reading.choosing:
                 raise ChoiceNeeded(f"{said(n)} is one thing or another {WHERE}")
             known = [None] * len(first.leaves)
         joined = join(said(n), [first, end, last], WHERE)
@@ -402,8 +430,7 @@ class Loop:
 
     def _is_born(self, columns: dict[Any, Column], n: Place) -> bool:
         """Whether a variable gets its first value in the loop, and may have one after it."""
-        begins = self.before[n] is UNSET and columns[n,].tree is not UNSET
-        return begins and (self._runs() or self.left)
+        return n not in self.slots and self.before[n] is UNSET and columns[n,].tree is not UNSET
 
     def _runs(self) -> bool:
         """Whether there is a first round, which is what a variable without a value waits for."""
@@ -440,7 +467,6 @@ class Loop:
         perhaps: dict[str, Any] = {}
         for n, j in born.items():
             bound = self.perhaps[n][1] if n in self.perhaps else self.codes
-            bound -= frozenset() if self._runs() and n not in self.perhaps else {ON}
             perhaps[n] = j.tree(left), bound
         rounds = self.rounds if type(self.rounds) is int else 0
         for e, step in self.steps.items():

@@ -98,7 +98,6 @@ class Variables:
         self, names: Sequence[str], *blocks: Block | None, changed: Sequence[str] = ()
     ) -> None:
         self.changed = changed
-        self.perhaps = False  # whether one may have a value on one way alone, and be used there
         every: dict[str, CellType] = {}
         for b in blocks:
             if isinstance(b, FunctionType):
@@ -109,7 +108,6 @@ class Variables:
     def with_entries(self) -> "Variables":
         """The same variables, to which entries of containers are added for one form."""
         same = Variables((), changed=self.changed)
-        same.perhaps = self.perhaps
         same.cells, same.others = {**self.cells}, self.others
         return same
 
