@@ -661,6 +661,19 @@ def test_without_llvmlite_it_says_so(monkeypatch):
     assert Native().takes(VIEWS, "f") == "it compiles with llvmlite, which is not installed"
 
 
+def test_a_text_without_loops_is_not_made_faster_than_it_is():
+    from lineara.engines.native.machine_code import level_of
+
+    def level(f, *args):
+        p = lineara.jit(lineara.grad(f)).program(*args)
+        return level_of(NATIVE.code(p.program, p.name).text, 1)
+
+    assert level(lambda x: np.sin(x) * x if x > 0.5 else x, 2.0) == 0  # a branch is no loop
+    assert level(lambda x: (np.exp(x) * x).sum(), np.ones(3)) == 2
+    looping = "define i32 @run() {\nstart:\n  br label %start\n}\n"
+    assert [level_of(looping, n) for n in (2_000, 10_000, 10_001)] == [2, 1, 0]
+
+
 def test_llvm_checks_each_module():
     from lineara.engines.native.machine_code import compiler
 

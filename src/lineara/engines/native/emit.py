@@ -193,7 +193,7 @@ class Emitter(Code):
         args = [at[v] for v in e.args]
         for v in dead:
             env.pop(v, None)
-        mine = [v in dead and e.args.count(v) == 1 for v in e.args]
+        mine = [v in dead and e.args.count(v) == 1 for v in e.args[:1]]  # what it may write
         if isinstance(e, Call) and type(e) is Call:
             given = list(args)
             args.clear()

@@ -1,7 +1,8 @@
 """From text to machine code: LLVM checks it, makes it fast, and it is linked into the process.
 
-Nothing of the arithmetic is relaxed: no contraction, no reassociation.  The larger the text, the
-less is done to it, since what LLVM does grows faster than the text.
+Nothing of the arithmetic is relaxed: no contraction, no reassociation.  A text without loops runs
+each instruction once, and is not made faster, which would take ten times as long and gain a tenth.
+Of texts with loops the larger ones get less, since what LLVM does grows faster than they do.
 
 What becomes of a text depends on nothing else but the processor and the versions in its key: it
 names whatever has an address.  So it is looked for on disk before it is made.
@@ -9,6 +10,7 @@ names whatever has an address.  So it is looked for on disk before it is made.
 
 import hashlib
 import importlib
+import re
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -52,14 +54,14 @@ class Compiler:
 
     def module(self, text: str, leaves: int) -> tuple[Any, Any]:
         """A module that LLVM has checked and made fast, and the machine that it is for."""
-        level = level_of(leaves)
+        level = level_of(text, leaves)
         machine = self.machines[level]
         module = self.llvm.parse_assembly(
             f'target triple = "{self.llvm.get_process_triple()}"\n{text}'
         )
         module.data_layout = str(machine.target_data)
         module.verify()
-        options = self.llvm.create_pipeline_tuning_options(speed_level=level + (level == 2))
+        options = self.llvm.create_pipeline_tuning_options(speed_level=level)
         options.loop_vectorization = options.loop_interleaving = options.loop_unrolling = level > 0
         options.slp_vectorization = False  # superlinear in straight lines
         if level:
@@ -75,7 +77,7 @@ class Compiler:
     def key(self, text: str, leaves: int) -> str:
         """What tells the machine code of a text from any other."""
         facts = (
-            sources(), sys.version, np.__version__, *self.versions, level_of(leaves), text,
+            sources(), sys.version, np.__version__, *self.versions, level_of(text, leaves), text,
         )  # fmt: skip
         return hashlib.sha256(repr(facts).encode()).hexdigest()
 
@@ -102,9 +104,22 @@ class Compiler:
         return tracker, tracker["run"]
 
 
-def level_of(leaves: int) -> int:
+def level_of(text: str, leaves: int) -> int:
     """How much LLVM does to a text of so many operations."""
-    return 2 if leaves <= 2_000 else 1 if leaves <= 10_000 else 0
+    if leaves > 10_000 or not has_loops(text):
+        return 0
+    return 2 if leaves <= 2_000 else 1
+
+
+def has_loops(text: str) -> bool:
+    """Whether a block of a text goes back to one before it."""
+    seen = set()
+    for line in text.splitlines():
+        if line.endswith(":"):
+            seen.add(line[:-1])
+        elif line.startswith("  br ") and not seen.isdisjoint(re.findall(r"label %([\w.]+)", line)):
+            return True
+    return False
 
 
 @cache
