@@ -7,11 +7,13 @@ import warnings
 import mutate_rules
 import numpy as np
 import pytest
+from call_counts import calls
 from faults import LISTED, Site, changed, compiled, functions_of, key_of, lines_of, make, text_of
 
 import lineara
 from lineara.facts.primitive import registry
 from lineara.passes import names
+from lineara.python.user_code import overlay
 
 EQUIVALENT = tomllib.loads(LISTED.read_text(encoding="utf-8"))["fault"]
 
@@ -76,3 +78,12 @@ def test_a_fault_in_a_partial_reaches_numbers_arrays_programs_and_every_order(na
         mutate_rules.forget()
     assert np.all(np.abs(np.subtract(wrong, right)) > 0.1)
     assert seen() == right
+
+
+def test_a_derivative_takes_as_many_calls_after_all_tables_are_forgotten():
+    square = lineara.grad(lambda x: x * x)
+    before = calls(lambda: square(3.0))
+    overlay().kept.note([[k] for k in range(20)])
+    square(3.0)
+    mutate_rules.forget()
+    assert calls(lambda: square(3.0)) == before

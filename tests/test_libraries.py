@@ -11,9 +11,11 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from call_counts import calls
 
 import lineara
 from lineara.errors import LinearaError
+from lineara.python.user_code import overlay
 
 SOURCE = '''
 import abc, functools, math
@@ -64,6 +66,11 @@ REGISTRY = {i: Box() for i in range(3000)}
 REGISTRY["self"] = REGISTRY
 
 def of_registry(x): return math.sin(x) * len(REGISTRY)
+
+FEW, MANY = [Box() for _ in range(2)], [Box() for _ in range(200)]
+
+def of_few(x): return math.sin(x) * len(FEW)
+def of_many(x): return math.sin(x) * len(MANY)
 
 @functools.lru_cache(maxsize=None)
 def fibonacci(n, x):
@@ -186,6 +193,20 @@ def test_what_a_library_kept_before_is_there_afterwards(library, name):
     lineara.grad(lambda x: x * getattr(library, name)(0.3))(0.7)
     if name in ("in_dict", "in_closure"):
         assert getattr(library, name)(0.9) == kept
+
+
+def test_what_libraries_keep_costs_other_derivatives_no_calls(library):
+    def count(f) -> int:
+        first = iter([lambda: lineara.grad(f)(0.7)])
+        return calls(lambda: next(first, lambda: lineara.grad(square)(3.0))(), warm=3)
+
+    few, looked_at = count(library.of_few), len(overlay().kept.holders)
+    assert count(library.of_many) == few
+    assert len(overlay().kept.holders) == looked_at + 198
+
+
+def square(x):
+    return x * x
 
 
 def test_nothing_traced_is_kept_when_the_function_raises(library):

@@ -11,6 +11,7 @@ import pytest
 
 import lineara
 from lineara.errors import LeakedVariableError, LinearaError
+from lineara.python.user_code import Way, _overlay
 from lineara.tape.levels import collector, threads
 
 X = np.array([0.5, -1.0, 2.0])
@@ -72,6 +73,17 @@ def test_threads_differentiate_at_once() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(work, range(4)))
+
+
+def test_threads_that_begin_at_once_see_one_overlay() -> None:
+    new, barrier = Way(lambda f: f.__code__, None, (), lambda f: f), threading.Barrier(4)
+
+    def ask(_: int) -> Any:
+        barrier.wait()
+        return _overlay(new)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert len(set(pool.map(ask, range(4)))) == 1
 
 
 def test_traces_that_are_interleaved_in_two_threads() -> None:

@@ -5,10 +5,13 @@ lives there, in a global.  When the last differentiation has ended such an entry
 plain call that finds it would stop.  So entries that hold traced values are taken out again, and
 attributes and globals get the value back that they had.
 
-A large dict or list is looked through when its length has changed.
+A large dict or list is looked through when its length has changed.  Whether anything has changed
+at all is asked of all of them together and without calls of Python functions: most differentiations
+have nothing to do with the libraries that others have used.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import chain
 from operator import is_
 from typing import Any
 
@@ -29,11 +32,13 @@ class Kept:
         self.is_traced, self.is_followed = is_traced, is_followed
         self.holders: dict[int, tuple[Any, Any]] = {}  # each, and what it was like
         self.assigned: list[tuple[dict[str, Any], str, Any]] = []  # globals, and what they were
+        self.snapshot: _Snapshot | None = None  # of the holders, where it was taken
 
     def note(self, value: Leaf, depth: int = _DEPTH) -> None:
         """Look through this container, and what it holds, when all differentiations have ended."""
         if depth == 0 or id(value) in self.holders or len(self.holders) > _MANY:
             return
+        self.snapshot = None
         if isinstance(value, _CONTAINERS):
             if len(value) < 1000:
                 self.holders[id(value)] = value, _extent(value)
@@ -53,12 +58,14 @@ class Kept:
 
     def tidy(self) -> None:
         """No differentiation is open: take out what was traced."""
-        for holder, was in list(self.holders.values()):
-            if type(was) is dict:
-                self._tidy_object(holder, was)
-            elif not _is_as(holder, was):
-                self._tidy_container(holder)
-                self.holders[id(holder)] = holder, _extent(holder)
+        if self.snapshot is None or not self.snapshot.holds():
+            for holder, was in list(self.holders.values()):
+                if type(was) is dict:
+                    self._tidy_object(holder, was)
+                elif not _is_as(holder, was):
+                    self._tidy_container(holder)
+                    self.holders[id(holder)] = holder, _extent(holder)
+            self.snapshot = _Snapshot(self.holders)
         assigned, self.assigned = self.assigned, []
         for space, name, was in reversed(assigned):
             if self._holds(space.get(name)):
@@ -103,6 +110,38 @@ class Kept:
         else:
             parts = vars(value).values() if self._is_object(value) else ()
         return any(self._holds(v, depth - 1) for v in list(parts))
+
+
+class _Snapshot:
+    """The state of all holders: their lengths, and the entries of objects and small containers."""
+
+    def __init__(self, holders: dict[int, tuple[Any, Any]]) -> None:
+        self.all = _by_kind([holder for holder, _ in holders.values()])
+        self.small = _by_kind([holder for holder, was in holders.values() if type(was) is not int])
+        self.lengths, self.entries = [*self._lengths()], [*self._entries()]
+
+    def _lengths(self) -> Iterator[int]:
+        objects, dicts, lists, sets = self.all
+        spaces = map(dict.__len__, chain(map(vars, objects), dicts))
+        return chain(spaces, map(list.__len__, lists), map(set.__len__, sets))
+
+    def _entries(self) -> Iterator[Any]:
+        objects, dicts, lists, sets = self.small
+        spaces = map(dict.values, chain(map(vars, objects), dicts))
+        return chain.from_iterable(
+            chain(spaces, map(list.__iter__, lists), map(set.__iter__, sets))
+        )
+
+    def holds(self) -> bool:
+        """Whether nothing has changed: where the lengths are the same, entries lie as they lay."""
+        same = [*self._lengths()] == self.lengths
+        return same and all(map(is_, self._entries(), self.entries))
+
+
+def _by_kind(holders: list[Any]) -> tuple[list[Any], ...]:
+    """Objects, dicts, lists and sets."""
+    containers = [[h for h in holders if isinstance(h, kind)] for kind in _CONTAINERS]
+    return ([h for h in holders if not isinstance(h, _CONTAINERS)], *containers)
 
 
 def _extent(container: Any) -> Any:

@@ -1,6 +1,7 @@
 """The overlay of differentiation: NumPy, SciPy, math and some builtins, seen through ours."""
 
 import functools
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -138,6 +139,9 @@ def reading() -> Reading | None:
     return None
 
 
+_making = threading.RLock()
+
+
 def overlay() -> Overlay:
     """The overlay of the process, or of the way in which functions are read just now.
 
@@ -149,6 +153,12 @@ def overlay() -> Overlay:
 
 @functools.cache
 def _overlay(way: Way | None) -> Overlay:
+    with _making:  # threads that ask for the first time at once get the same one
+        return _new_overlay(way)
+
+
+@functools.cache
+def _new_overlay(way: Way | None) -> Overlay:
     table: dict[int, Any] = {}
     objects: dict[type, Callable[[Any], Any]] = {}
     arrivals = -1
@@ -176,7 +186,7 @@ def _overlay(way: Way | None) -> Overlay:
     if way is not None:
         seen.read, seen.forms = way.read, way.forms
     if way is None:
-        collector.keepers.append(seen.kept)
+        collector.keeper = seen.kept
     return seen
 
 

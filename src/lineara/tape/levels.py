@@ -53,7 +53,7 @@ class _Collector:
         self.lock = threading.Lock()
         self.count = 0
         self.was_on = False
-        self.keepers: list[Keeper] = []  # asked when no trace is open any more
+        self.keeper: Keeper | None = None  # asked when no trace is open any more
 
     def pause(self) -> None:
         with self.lock:
@@ -66,9 +66,9 @@ class _Collector:
         with self.lock:
             self.count -= 1
             if not self.count:
-                for keeper in self.keepers:
-                    if keeper.holders or keeper.assigned:
-                        keeper.tidy()
+                keeper = self.keeper
+                if keeper is not None and (keeper.holders or keeper.assigned):
+                    keeper.tidy()
                 if self.was_on:
                     gc.enable()
 
