@@ -1,4 +1,7 @@
-"""(o) One array operation at a time: fifty in a row on 4 × 4 arrays, forward and back."""
+"""(o) One array operation at a time: several in a row on 4 × 4 arrays, forward and back.
+
+In float32, too (o32), and with a sine in the derivative of a derivative (o2).
+"""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,6 +12,7 @@ from ..table import Call, Row, Table
 
 Step = Callable[[Any, Any, Any, Any], Any]
 OPS = 50
+OPS_AT_DEPTH = 10
 
 
 class Column(NamedTuple):
@@ -112,6 +116,67 @@ def torch(step: Step) -> Callable[..., Call]:
     return build
 
 
+def single(ops: int) -> tuple:
+    """The same in float32."""
+    x, y, _ = inputs(ops)
+    return x.astype(np.float32), y.astype(np.float32), ops
+
+
+def lineara_twice(step: Step) -> Callable[..., Call]:
+    """Ours, of a function of the gradient."""
+
+    def build(x: Any, y: Any, ops: int) -> Call:
+        import lineara
+
+        inner = lineara.grad(_chain(np, np.sum, with_sine(step), ops), argnums=(0, 1))
+        outer = lineara.grad(lambda x, y: _squares(np, inner(x, y)), argnums=(0, 1))
+        return lambda: outer(x, y)
+
+    return build
+
+
+def autograd_twice(step: Step) -> Callable[..., Call]:
+    """autograd's, of a function of the gradient."""
+
+    def build(x: Any, y: Any, ops: int) -> Call:
+        import autograd
+        import autograd.numpy as anp
+
+        inner = autograd.grad(_chain(anp, anp.sum, with_sine(step), ops), argnum=(0, 1))
+        outer = autograd.grad(lambda x, y: _squares(anp, inner(x, y)), argnum=(0, 1))
+        return lambda: outer(x, y)
+
+    return build
+
+
+def torch_twice(step: Step) -> Callable[..., Call]:
+    """torch's, of a function of the gradient."""
+
+    def build(x: Any, y: Any, ops: int) -> Call:
+        import torch
+
+        x, y = torch.from_numpy(x).requires_grad_(), torch.from_numpy(y).requires_grad_()
+        f = _chain(torch, torch.sum, with_sine(step), ops)
+
+        def call():
+            options: dict[str, Any] = {"allow_unused": True, "materialize_grads": True}
+            slopes = torch.autograd.grad(f(x, y), (x, y), create_graph=True, **options)
+            return torch.autograd.grad(_squares(torch, slopes), (x, y), **options)
+
+        return call
+
+    return build
+
+
+def with_sine(step: Step) -> Step:
+    """The operation and a sine, so that second derivatives are not zero."""
+    return lambda space, y, x, r: space.sin(step(space, y, x, r))
+
+
+def _squares(space: Any, slopes: Any) -> Any:
+    return sum([space.sum(g * g) for g in slopes])
+
+
 def _chain(space: Any, total: Any, step: Step, ops: int) -> Callable[[Any, Any], Any]:
     def f(x: Any, y: Any) -> Any:
         row = x[0]
@@ -139,6 +204,35 @@ TABLES = tuple(
         unit="operation",
         per="ops",
         rows=(Row({"ops": OPS}, also=(PLAIN, "autograd", "torch"), goals={"torch": 1.0}),),
+    )
+    for column in COLUMNS
+)
+TABLES += tuple(
+    Table(
+        key="o32",
+        title=f"{column.title}: one operation on 4 × 4 arrays of float32, forward and backward",
+        inputs=single,
+        small={"ops": 6},
+        ours={"lineara": lineara(column.step)},
+        peers={"torch": torch(column.torch), "autograd": autograd(column.step)},
+        unit="operation",
+        per="ops",
+        rtol=1e-3,
+        rows=(Row({"ops": OPS}, also=("autograd", "torch")),),
+    )
+    for column in COLUMNS
+)
+TABLES += tuple(
+    Table(
+        key="o2",
+        title=f"sin of {column.title}: one operation in the gradient of a function of a gradient",
+        inputs=inputs,
+        small={"ops": 4},
+        ours={"lineara": lineara_twice(column.step)},
+        peers={"torch": torch_twice(column.torch), "autograd": autograd_twice(column.step)},
+        unit="operation",
+        per="ops",
+        rows=(Row({"ops": OPS_AT_DEPTH}, also=("autograd", "torch")),),
     )
     for column in COLUMNS
 )

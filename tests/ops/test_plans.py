@@ -10,6 +10,7 @@ import tracemalloc
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +19,7 @@ from call_counts import calls
 from forms import LINES
 from tables import Laws
 from test_numpy_forms import form
-from test_primitives import SMOOTH
-from test_primitives import random_like as like
+from test_primitives import SMOOTH, random_like
 
 import lineara
 from lineara.facts.primitive import registry
@@ -64,7 +64,7 @@ class Array(NamedTuple):
         if self.dtype.kind not in "fc":
             return self.data == other.data
         a, b = (np.frombuffer(v.data, self.dtype) for v in (self, other))
-        size = np.max(np.abs(a), initial=0.0, where=np.isfinite(a))
+        size = np.max(np.abs(a), initial=1.0, where=np.isfinite(a))
         return np.allclose(a, b, 0, 5000 * np.finfo(self.dtype).eps * size, equal_nan=True)
 
 
@@ -76,6 +76,16 @@ def same(given: Any, expected: Any, rounded: bool) -> bool:
         return given.near(expected)
     alike = type(given) is type(expected) and len(given) == len(expected)
     return alike and all(same(a, b, rounded) for a, b in zip(given, expected, strict=True))
+
+
+def like(value: Any, seed: int) -> Any:
+    """Random numbers of the shape of a value, and of its dtype where that is one of floats.
+
+    A tangent of more digits than its argument is rounded after each step or at the end.
+    """
+    numbers: Any = random_like(value, seed)
+    dtype = getattr(value, "dtype", np.dtype(float))
+    return numbers.astype(dtype) if np.shape(value) and dtype.kind == "f" else numbers
 
 
 def outcome(f: Callable[..., Any], point: list[Any]) -> Any:
@@ -118,17 +128,21 @@ def agree(f: Callable[..., Any], point: list[Any], rounded: bool = False) -> Non
 
 
 def second(f: Callable[..., Any], point: list[Any]) -> Any:
-    """The derivative of the gradient, forward over reverse and reverse over reverse."""
+    """The derivative of the gradient, forward over reverse and reverse over reverse.
+
+    Of a gradient in the first argument alone, the others are traced by the outer level.
+    """
     places = tuple(range(len(point)))
 
-    def along(*args: Any) -> Any:
-        found = lineara.grad(lambda *args: np.sum(np.real(f(*args)) ** 2), argnums=places)(*args)
-        return sum([np.sum(np.real(g) * 0.25) for g in found])
+    def along(places: tuple[int, ...]) -> Callable[..., Any]:
+        inner = lineara.grad(lambda *args: np.sum(np.real(f(*args)) ** 2), argnums=places)
+        return lambda *args: sum([np.sum(np.real(g) * 0.25) for g in inner(*args)])
 
     tangents = tuple([like(p, 3) for p in point])
     return [
-        settled(lambda: bits(lineara.jvp(along, tuple(point), tangents))),
-        settled(lambda: bits(lineara.grad(along, argnums=places)(*point))),
+        settled(lambda: bits(lineara.jvp(along(places), tuple(point), tangents))),
+        settled(lambda: bits(lineara.grad(along(places), argnums=places)(*point))),
+        settled(lambda: bits(lineara.grad(along((0,)), argnums=places)(*point))),
     ]
 
 
@@ -161,17 +175,27 @@ def cast(point: list[Any], dtype: Any) -> list[Any]:
 
 
 def agree_everywhere(f: Callable[..., Any], point: list[Any], rounded: bool) -> None:
-    """The same of a derivative in a derivative, in lanes, and of other dtypes."""
+    """The same of a derivative in a derivative, in lanes, and of other dtypes.
+
+    At depth contributions arrive in another order, and a composition's tangents are wider than
+    float32 between its steps: there all but the last bits agree.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of complex numbers made real, and of values
-        runs = [lambda: second(f, point), lambda: lanes(f, point)]
-        points = [cast(point, dtype) for dtype in DTYPES]
-        runs += [lambda p=p: (gradient(f, p), outcome(f, p)) for p in points]
+
+        def single(dtype: Any) -> Any:
+            p = cast(point, dtype)
+            return gradient(f, p), outcome(f, p)
+
+        runs = {"lanes": lambda: lanes(f, point), "depth": lambda: second(f, point)}
+        runs |= {dtype.__name__: partial(single, dtype) for dtype in DTYPES}
         with plans_at(NEVER):
-            expected = [run() for run in runs]
+            expected = {name: run() for name, run in runs.items()}
         with plans_at(1):
-            given = [run() for run in runs]
-    assert same(given, expected, rounded), (given, expected)
+            given = {name: run() for name, run in runs.items()}
+    for name, result in expected.items():
+        near = rounded or name in ("depth", "float32")
+        assert same(given[name], result, near), (name, given[name], result)
 
 
 @laws.of(SMOOTH)
@@ -344,10 +368,24 @@ COSTS: dict[str, tuple[Callable[..., Any], int, int]] = {
 }
 
 
-@pytest.mark.parametrize("name", COSTS)
-def test_an_operation_with_a_plan_makes_few_calls_and_a_short_entry(name: str):
+def matrices(dtype: Any = float) -> list[Any]:
+    """Two matrices of 4 x 4."""
+    return [
+        (np.eye(4) + 0.1 * np.cos(i + np.arange(16.0)).reshape(4, 4)).astype(dtype)
+        for i in range(2)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        *[(name, np.float64) for name in COSTS],
+        *[(name, np.float32) for name in COSTS if name != "slogdet"],  # a number of float32
+    ],
+)
+def test_an_operation_with_a_plan_makes_few_calls_and_a_short_entry(name: str, dtype: Any):
     step, most_calls, most_bytes = COSTS[name]
-    x, y = (np.eye(4) + 0.1 * np.cos(i + np.arange(16.0)).reshape(4, 4) for i in range(2))
+    x, y = matrices(dtype)
     tape: list[int] = []
 
     def run(times: int) -> Callable[[], Any]:
@@ -369,12 +407,49 @@ def test_an_operation_with_a_plan_makes_few_calls_and_a_short_entry(name: str):
             tracemalloc.stop()
         return tape[-1]
 
-    few, many = run(10), run(60)
+    few, many = run(5), run(25)
     with plans_at(1):
         for warm in (few, many, few, many):
             warm()
-        assert calls(many) - calls(few) <= 50 * most_calls
-        assert bytes_of_tape(many) - bytes_of_tape(few) <= 50 * most_bytes
+        assert calls(many) - calls(few) <= 20 * most_calls
+        assert bytes_of_tape(many) - bytes_of_tape(few) <= 20 * most_bytes
+
+
+# Calls of Python's functions that an operation on 4 x 4 arrays takes in a gradient of a function of
+# a gradient, with a sine: a fifth more than there are.  The general way makes 150 to 1,800.
+AT_DEPTH: dict[str, int] = {
+    "sin": 76,
+    "product and sum": 48,
+    "sum with a row": 120,
+    "matmul": 355,
+    "slices, concatenated": 620,
+    "sum": 310,
+    "max": 455,
+    "solve": 320,
+    "slogdet": 560,
+    "where": 170,
+}
+
+
+@pytest.mark.parametrize("name", AT_DEPTH)
+def test_an_operation_in_a_derivative_of_a_derivative_makes_few_calls(name: str):
+    step = COSTS[name][0]
+    x, y = matrices()
+
+    def run(times: int) -> Callable[[], Any]:
+        def f(x, y):
+            row = x[0]
+            for _ in range(times):
+                y = np.sin(step(x, y, row))
+            return np.sum(y)
+
+        inner = lineara.grad(f, argnums=(0, 1))
+        outer = lineara.grad(lambda x, y: sum([np.sum(g * g) for g in inner(x, y)]), argnums=(0, 1))
+        return lambda: outer(x, y)
+
+    few, many = run(5), run(25)
+    with plans_at(1):
+        assert calls(many, warm=2) - calls(few, warm=2) <= 20 * AT_DEPTH[name]
 
 
 test_every_law = laws.test()

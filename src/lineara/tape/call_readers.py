@@ -4,35 +4,59 @@
         p0, q1, = args
         if not level.plans or level.kinks is not None: return GENERAL
         a0 = p0.v
-        if type(a0) is not ndarray or a0.dtype is not F64: return GENERAL
+        if type(a0) is not ndarray:
+            if not is_array(a0): return GENERAL
+            deep = True                          the value of an array is traced by another level
+        d0 = a0.dtype
+        if d0 is not F64 and d0 is not F32: return GENERAL
         ...
-        plan = plans.get((p0.s, q1.dtype, q1.shape))
-        if type(plan) is Plan: return plan.run(level, p0, a0, q1)
+        plan = plans.get((d0, p0.s, q1.dtype, q1.shape))
+        if type(plan) is Plan and not deep: return plan.run(level, p0, a0, q1)
+        if type(plan) is Plan: return plan.deep()(level, p0, a0, q1)
         return later(...)
 
-The classes of traced values belong to a level, so that a call of another level, or of several, is
-read by other code.  What the code finds is the rest of the signature, and the plain values.
+The classes of traced values belong to a level, so that a call of another level is read by other
+code; an array of an outer level is a constant of the call.  What the code finds is the rest of the
+signature, and the plain values.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from lineara.facts.hints import Shaped
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.registry import registry
 from lineara.tape.node import Traced
+from lineara.tape.reads import snapshot
 from lineara.tape.sketches import Unplanned
 from lineara.tape.strides import in_c_order
 
-F64 = np.dtype(float)
-ARRAYS = (F64, np.dtype(bool), np.dtype(np.int64))  # dtypes of the plain arrays of a plan
+F64, F32, BOOL, INT = map(np.dtype, (np.float64, np.float32, np.bool, np.int64))
+TRACED = {"F64": F64, "F32": F32}  # dtypes of the traced arrays of a plan
+PLAIN = TRACED | {"BOOL": BOOL, "INT": INT}  # those of its plain arrays
 GENERAL = object()  # in place of a result: the general way has to be taken
 KNOWN = 4096  # classes, and signatures of the same classes, that are remembered
 _OPTIONS = frozenset({int, bool, str, type(None), type(Ellipsis), np.dtype})
 _TYPES = (np.generic, float, int, complex)
 
 Read = Callable[[Sequence[Any], dict[str, Any], Any], Any]
+
+
+def _innermost(args: Iterable[Any]) -> Any:
+    """The innermost level of what is traced among arguments."""
+    levels = [a.level for a in _traced(args)]
+    if not levels:
+        raise Unplanned("nothing is traced")
+    return max(levels, key=lambda level: level.depth)
+
+
+def _traced(args: Iterable[Any]) -> Iterator[Any]:
+    for a in args:
+        if isinstance(a, Traced):
+            yield a
+        elif type(a) in (list, tuple):
+            yield from _traced(a)
 
 
 def kinds_of(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple:
@@ -52,16 +76,17 @@ def reader(
     func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any], common: dict[str, Any]
 ) -> Read:
     """The code that reads calls of a function with arguments of these classes."""
-    writer = _Writer(common | {"GENERAL": GENERAL, "float64": np.float64, "settled": settled})
-    writer.scope |= {"ndarray": np.ndarray, "F64": F64, "constant": _constant}
-    writer.scope |= dict(zip(("BOOL", "INT"), ARRAYS[1:], strict=True))
+    writer = _Writer(
+        _innermost((*args, *kwargs.values())),
+        common | {"GENERAL": GENERAL, "float64": np.float64, "settled": settled},
+    )
+    writer.scope |= {"ndarray": np.ndarray, "constant": _constant, "is_array": is_array} | PLAIN
+    writer.scope["snapshot"] = snapshot
     words = writer.words(args)
     lines = [f"{', '.join([*words, ''])} = args"] if words else []
     for i, (name, a) in enumerate(kwargs.items()):
         lines.append(f"w{i} = kwargs[{name!r}]")
         writer.argument(f"w{i}", a)
-    if writer.level is None:
-        raise Unplanned("nothing is traced")
     head = (func, *writer.tags, *kwargs)
     if len(registry.plans) >= KNOWN:
         registry.plans.clear()
@@ -72,10 +97,12 @@ def reader(
     body = [
         *lines,
         "if not level.plans or level.kinks is not None: return GENERAL",
+        "deep = False",
         *writer.lines,
         f"key = {key}",
         "plan = plans.get(key)",
-        f"if type(plan) is Plan: return plan.run(level, {nodes}{values})",
+        f"if type(plan) is Plan and not deep: return plan.run(level, {nodes}{values})",
+        f"if type(plan) is Plan: return plan.deep()(level, {nodes}{values})",
         "if type(plan) is str: return GENERAL",
         f"return later(plans, key, plan, level, ({nodes}), ({values}), func, args, kwargs, judge)",
     ]
@@ -87,14 +114,14 @@ def reader(
 class _Writer:
     """Writes how each argument is read."""
 
-    def __init__(self, scope: dict[str, Any]) -> None:
+    def __init__(self, level: Any, scope: dict[str, Any]) -> None:
+        self.level = level  # the level of the call
         self.scope = scope
         self.lines: list[str] = []
         self.key: list[str] = []  # what the signature has beside the classes
         self.tags: list[Any] = []  # the classes, as those of any level
         self.nodes: list[str] = []
         self.values: list[str] = []
-        self.level: Any = None
         self.count = 0
 
     def words(self, args: Sequence[Any]) -> list[str]:
@@ -113,11 +140,7 @@ class _Writer:
             return
         self.tags.append(kind)
         if kind is np.ndarray:
-            dtype = f"d{len(self.lines)}"
-            self.lines.append(f"{dtype} = {word}.dtype")
-            test = f"{dtype} is not F64 and {dtype} is not BOOL and {dtype} is not INT"
-            self.lines.append(f"if {test}: return GENERAL")
-            self.key += [dtype, f"{word}.shape"]
+            self.key += [self.dtype(word, PLAIN), f"{word}.shape"]
             self.values.append(word)
         elif kind is np.float64:
             self.values.append(word)
@@ -135,25 +158,49 @@ class _Writer:
 
     def traced(self, word: str, kind: type) -> None:
         """A traced argument."""
-        tag, level = kind.in_plans, kind.level
-        if tag is None or level is not (self.level or level):
-            raise Unplanned("values of several levels, or of no fast path")
-        self.level = level
+        tag = kind.in_plans
         value = f"v{len(self.lines)}"
+        if kind.level is not self.level:
+            self.tags.append("outer")
+            self.lines += [
+                f"{value} = snapshot({word})",
+                f"if not is_array({value}): return GENERAL",
+            ]
+            self.lines.append("deep = True")
+            self.key += [self.dtype(value, TRACED), f"{value}.s"]
+            self.values.append(value)
+            return
+        if tag is None:
+            raise Unplanned("a value of no fast path")
         if tag == "w":
             self.lines += [f"{word} = settled({word})", f"if {word} is None: return GENERAL"]
             tag = "x"
         self.tags.append(tag)
         self.lines.append(f"{value} = {word}.v")
         if tag == "x":
-            test = f"type({value}) is not ndarray or {value}.dtype is not F64"
-            self.lines.append(f"if {test}: return GENERAL")
-            self.key.append(f"{word}.s")
+            self.lines += [
+                f"if type({value}) is not ndarray:",
+                f"    if not is_array({value}): return GENERAL",
+                "    deep = True",
+            ]
+            self.key += [self.dtype(value, TRACED), f"{word}.s"]
             self.values.append(value)
         else:
             self.lines.append(f"if type({value}) is not float: return GENERAL")
             self.values.append(f"float64({value})")
         self.nodes.append(word)
+
+    def dtype(self, array: str, known: Iterable[str]) -> str:
+        """Read the dtype of an array, which has to be one of these; its name in the code."""
+        dtype = f"d{len(self.lines)}"
+        other = " and ".join([f"{dtype} is not {name}" for name in known])
+        self.lines += [f"{dtype} = {array}.dtype", f"if {other}: return GENERAL"]
+        return dtype
+
+
+def is_array(a: Value) -> bool:
+    """Whether it is a traced array of another level, with fast operations and not written."""
+    return getattr(type(a), "in_plans", None) == "x"
 
 
 def _constant(a: Any) -> Any:

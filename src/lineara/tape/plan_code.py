@@ -11,6 +11,8 @@
 
 Steps that no cotangent needs are left out.  Those that do not depend on the cotangent are taken
 with it, too, unless they may raise: then they are taken at the call, as the general way does.
+
+Where the values are traced by another level, the same steps are primitives, which have plans there.
 """
 
 from collections import Counter
@@ -30,8 +32,9 @@ from lineara.facts.primitive import (
     Primitive,
     Structural,
 )
+from lineara.facts.types import ArrayType
 from lineara.ops.branchless_where import MANY, select
-from lineara.tape.call_readers import F64, GENERAL
+from lineara.tape.call_readers import F64, GENERAL, is_array
 from lineara.tape.node import Traced, zero
 from lineara.tape.reads import Reads
 from lineara.tape.sketches import Draft, Sketch, Step, Unplanned, pulled
@@ -49,6 +52,15 @@ class Code(NamedTuple):
     pull: Callable[..., None]
     keep: Callable[..., tuple] | None
     reads: frozenset[str]  # the leaves that either reads
+    deep: Callable[[], "Deep | None"]  # written when it is asked for; None for none
+
+
+class Deep(NamedTuple):
+    """The same over primitives: `back(values, g)` gives what goes to each end."""
+
+    back: Callable[..., list]
+    keep: Callable[..., tuple] | None
+    ends: Sequence[str]  # leaves, in the order in which a sweep adds what goes to them
 
 
 def written_out(draft: Draft, leaves: Sequence[Sketch], out: Sketch, composed: bool) -> Code:
@@ -65,8 +77,8 @@ def written_out(draft: Draft, leaves: Sequence[Sketch], out: Sketch, composed: b
     for s in draft.steps:
         if any([a.name in of_g for a in sketches_in(s.args)]):
             of_g.add(s.out)
-    read = [s.name for _, c in ends for s in sketches_in(c)]
-    needed = _needed(draft.steps, read, stop=out.name)
+    given = [s.name for _, c in ends for s in sketches_in(c)]
+    needed = _needed(draft.steps, given, stop=out.name)
     early = [s for s in draft.steps if s.out in needed and s.out not in of_g]
     at_call = {s.out for s in early} if not all([_is_tame(s.primitive) for s in early]) else set()
     if composed:
@@ -76,30 +88,47 @@ def written_out(draft: Draft, leaves: Sequence[Sketch], out: Sketch, composed: b
         at_call |= _needed(draft.steps, [out.name], stop="")
     at_call |= _needed(draft.steps, list(at_call), stop="" if composed else out.name)
     late = [s for s in draft.steps if s.out in needed and s.out not in at_call]
-    taken = {a.name for s in late for a in sketches_in(s.args)}.union(read)
+    taken = {a.name for s in late for a in sketches_in(s.args)}.union(given)
     kept = [name for name in sorted(at_call - {out.name}) if name in taken]
 
-    writer = _Writer({} if composed else {out.name: "y"})
-    y = writer.word(out)
+    before = [s for s in draft.steps if s.out in at_call]
     moving = [s.name for s in leaves if s.moves]
-    places = {name: i for i, name in enumerate([*[s.name for s in leaves], y, *kept])}
+    shown = {name for move in draft.moves if move.is_view for name in move.parents}
+    names = {} if composed else {out.name: "y"}
+
+    def read(y: str) -> list[str]:
+        """Lines that take the values that the late steps need."""
+        places = {name: i for i, name in enumerate([*[s.name for s in leaves], y, *kept])}
+        return [f"{name} = values[{i}]" for name, i in places.items() if name in taken | {y}]
+
+    def keep(writer: "_Writer") -> str:
+        """The function of what is calculated at the call."""
+        y = writer.word(out)
+        head = ", ".join([*[s.name for s in leaves], "value" if composed else y])
+        result = ", ".join([y, *kept, ""])
+        lines = [*map(writer.line, before), f"return {result}\n"]
+        return "\n    ".join([f"\ndef keep({head}):", *lines]) if before else ""
+
+    def deep() -> Deep | None:
+        """The code over primitives."""
+        if composed:  # which compares values
+            return None
+        writer = _PrimitiveWriter(names)
+        lines = [*read("y"), *map(writer.line, late)]
+        lines.append(f"return [{', '.join([writer.contribution(c) for _, c in ends])}]")
+        writer.run("\n    ".join(["def back(values, g):", *lines]) + keep(writer))
+        return Deep(writer.scope["back"], writer.scope.get("keep"), [name for name, _ in ends])
+
+    writer = _Writer(names)
     lines = [", ".join([*[f"p{i}" for i in range(len(moving))], "= parents"])]
-    lines += [f"{name} = values[{i}]" for name, i in places.items() if name in taken | {y}]
+    lines += read(writer.word(out))
     lines += [] if out.t.shape else ["g = float64(g)"]
     lines += [writer.line(s) for s in late]
-    shown = {name for move in draft.moves if move.is_view for name in move.parents}
     for name, c in ends:
         lines += writer.given(f"p{moving.index(name)}", leaves[int(name[1:])], c, name in shown)
-    text = "\n    ".join(["def pull(parents, values, g):", *lines])
-    if at_call:
-        head = ", ".join([*[s.name for s in leaves], "value" if composed else y])
-        before = [s for s in draft.steps if s.out in at_call]
-        taken |= {a.name for s in before for a in sketches_in(s.args)}
-        lines = [writer.line(s) for s in before]
-        result = ", ".join([y, *kept, ""])
-        text += "\n    ".join([f"\ndef keep({head}):", *lines, f"return {result}\n"])
-    exec(compile(text, "<lineara plan>", "exec"), writer.scope)
-    return Code(writer.scope["pull"], writer.scope.get("keep"), frozenset(taken))
+    writer.run("\n    ".join(["def pull(parents, values, g):", *lines]) + keep(writer))
+    reads = taken | {a.name for s in before for a in sketches_in(s.args)}
+    return Code(writer.scope["pull"], writer.scope.get("keep"), frozenset(reads), deep)
 
 
 def _check_order(draft: Draft, out: str) -> None:
@@ -164,6 +193,10 @@ class _Writer:
         self.scope |= {"new": tuple.__new__, "float64": np.float64, "reduced": np.add.reduce}
         self.scope |= {"select": select, "where": np.where, "nothing": np.array(0.0)}
 
+    def run(self, text: str) -> None:
+        """Define the functions of a text."""
+        exec(compile(text, "<lineara plan>", "exec"), self.scope)
+
     def constant(self, value: Tree) -> str:
         """The name under which the code finds a value."""
         name = f"c{len(self.scope)}"
@@ -208,21 +241,28 @@ class _Writer:
 
     def given(self, parent: str, leaf: Sketch, c: Any, shown: bool) -> list[str]:
         """Lines that add a contribution to a cotangent, which is in C order if it has views."""
-        if isinstance(c, Outer):
-            return self.late(parent, f"new(Outer, ({self.word(c.u)}, {self.word(c.v)}))")
-        if isinstance(c, Piece):
-            if sketches_in(c.at):
-                raise Unplanned("positions are not known")
-            return self.late(parent, f"Piece({self.constant(c.at)}, {self.word(c.x_bar)})")
-        word = self.word(c)
+        word = self.contribution(c)
+        if isinstance(c, Outer | Piece):
+            return self.late(parent, word)
         if leaf.t.shape:
-            first = f"{word} + nothing if {parent}.v.flags.c_contiguous else {word}"
-            first = f"({first})" if shown else word
+            first, nothing = word, self.constant(np.zeros((), leaf.t.dtype))
+            if shown:
+                first = f"({word} + {nothing} if {parent}.v.flags.c_contiguous else {word})"
             return [f"h = {parent}.g", f"{parent}.g = {first} if h is None else h + {word}"]
         return [
             f"c = {word}.item()",
             f"{parent}.g = c if {parent}.g is zero else {parent}.g + c",
         ]
+
+    def contribution(self, c: Any) -> str:
+        """A contribution to a cotangent in the code."""
+        if isinstance(c, Outer):
+            return f"new(Outer, ({self.word(c.u)}, {self.word(c.v)}))"
+        if isinstance(c, Piece):
+            if sketches_in(c.at):
+                raise Unplanned("positions are not known")
+            return f"Piece({self.constant(c.at)}, {self.word(c.x_bar)})"
+        return self.word(c)
 
     def late(self, parent: str, c: str) -> list[str]:
         """Lines that keep a contribution until the sweep reaches the parent, which sums them."""
@@ -233,19 +273,31 @@ class _Writer:
         ]
 
 
+class _PrimitiveWriter(_Writer):
+    """Writes steps as applications of their primitives."""
+
+    def text(self, step: Step) -> str:
+        """What a step calculates."""
+        words = [*map(self.word, step.args)]
+        words += [f"{name}={self.constant(v)}" for name, v in step.params.items()]
+        return f"{self.constant(step.primitive)}({', '.join(words)})"
+
+
 class Runner:
     """Writes the code of the call itself: NumPy's value, and its entry on the tape."""
 
     def __init__(
-        self, leaves: Sequence[Sketch], code: Code, place: int | None, number: bool
+        self, leaves: Sequence[Sketch], code: Code, place: int | None, out: ArrayType
     ) -> None:
         self.leaves = leaves
+        self.nodes = [f"p{i}" for i, s in enumerate(leaves) if s.moves]
         self.back = code
         self.place = place  # of the result that has a derivative, where there are several
-        self.number = number
-        self.scope: dict[str, Any] = {"GENERAL": GENERAL, "F64": F64, "zero": zero, "shows": _shows}
+        self.number = not out.shape
+        self.scope: dict[str, Any] = {"GENERAL": GENERAL, "zero": zero, "shows": _shows}
+        self.scope |= {"dtype": out.dtype}
         self.scope |= {"ndarray": np.ndarray, "float64": np.float64, "errstate": np.errstate}
-        self.scope |= {"new": object.__new__, "keep": code.keep}
+        self.scope |= {"new": object.__new__, "keep": code.keep, "Traced": Traced}
         self._left = list(leaves)
 
     def code(
@@ -259,15 +311,40 @@ class Runner:
         self.scope |= {"func": func, "alike": alike, "misses": []}
         words = [self.word(a) for a in args]
         words += [f"{name}={self.word(a)}" for name, a in kwargs.items()]
+        self.call = [
+            f"try: v = func({', '.join(words)})",
+            "except Exception: return GENERAL  # where the same is raised, and more said",
+            *([] if self.place is None else ["whole = v", f"v = whole[{self.place}]"]),
+        ]
         names = [s.name for s in self.leaves]
-        nodes = [f"p{i}" for i, s in enumerate(self.leaves) if s.moves]
-        head = f"def run({', '.join(['level', *nodes, *names])}):"
         lines = [] if alike is None else [f"if len(misses) >= {MISSES}: return GENERAL"]
-        lines += [f"try: v = func({', '.join(words)})"]
-        lines += ["except Exception: return GENERAL  # where the same is raised, and more said"]
-        lines += [*self.checked(), *self.kept(names), *self.entered(nodes), *self.given()]
-        exec(compile("\n    ".join([head, *lines]), "<lineara plan>", "exec"), self.scope)
-        return self.scope["run"]
+        lines += [*self.call, *self.checked(), *self.kept(names), *self.entered()]
+        return self.run(lines)
+
+    def deep(
+        self, enter: Callable[..., Any], keep: Callable[..., tuple] | None
+    ) -> Callable[..., Any]:
+        """The same of values that another level traces: `enter` makes the entry on the tape."""
+        self.scope |= {"is_array": is_array, "enter": enter, "keep": keep}
+        nodes = "".join([f"{name}, " for name in self.nodes])
+        names = "".join([f"{s.name}, " for s in self.leaves])
+        held = [f"{self.held(s)} if type({s.name}) is ndarray else {s.name}, " for s in self.leaves]
+        result = "type(v).in_plans == 'n'" if self.number else "is_array(v) and v.dtype is dtype"
+        return self.run(
+            [
+                *self.call,
+                f"if not (isinstance(v, Traced) and {result}): return GENERAL",
+                "kept = (v,)" if keep is None else f"kept = keep({names}v)",
+                f"o = enter(level, ({nodes}), ({''.join(held)}*kept), v)",
+            ]
+        )
+
+    def run(self, lines: Sequence[str]) -> Callable[..., Any]:
+        """The function of these lines, which gives `o` in the place of its value."""
+        head = f"def run({', '.join(['level', *self.nodes, *[s.name for s in self.leaves]])}):"
+        text = "\n    ".join([head, *lines, *self.given()])
+        exec(compile(text, "<lineara plan>", "exec"), self.scope)
+        return self.scope.pop("run")
 
     def word(self, a: Value) -> str:
         """An argument of NumPy's in the code."""
@@ -284,15 +361,13 @@ class Runner:
 
     def checked(self) -> list[str]:
         """The general way is taken where NumPy's result is another than expected."""
-        lines = [] if self.place is None else ["whole = v", f"v = whole[{self.place}]"]
         if self.number:
-            return [*lines, "if type(v) is not float64: return GENERAL"]
+            return ["if type(v) is not float64: return GENERAL"]
         shown = [s.name for s in self.leaves if s.t.shape]
         same = " or ".join([f"v is {name}" for name in shown]) or "False"
         view = f"{same} if v.base is None else shows(v, ({', '.join([*shown, ''])}))"
         return [
-            *lines,
-            "if type(v) is not ndarray or v.dtype is not F64: return GENERAL",
+            "if type(v) is not ndarray or v.dtype is not dtype: return GENERAL",
             f"if {view}: return GENERAL",
         ]
 
@@ -311,7 +386,7 @@ class Runner:
             "except Exception: return GENERAL",
         ]
 
-    def entered(self, nodes: Sequence[str]) -> list[str]:
+    def entered(self) -> list[str]:
         """The entry on the tape."""
         if self.number:
             lines = ["o = level.N()", "o.v = float(v)", "o.g = zero"]
@@ -324,7 +399,7 @@ class Runner:
             "n = new(Call)",  # whose slots are filled here, without a call
             "n.out = o",
             "n.plan = plan",
-            f"n.parents = ({', '.join([*nodes, ''])})",
+            f"n.parents = ({', '.join([*self.nodes, ''])})",
             f"n.values = ({', '.join([*held, '*kept'])})",
             "level.tape.append(n)",
         ]

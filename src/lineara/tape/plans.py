@@ -10,6 +10,7 @@ none, and where NumPy's call raises.  What is no plain array on its way back (ma
 outer level) and tangents take the linear maps of the same steps, on the values.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -20,10 +21,10 @@ from lineara.facts.hints import Shaped
 from lineara.facts.primitive import Constant, Joint, Primitive, registry
 from lineara.facts.types import ArrayType
 from lineara.ops.shape import any_box, as_array
-from lineara.tape.call_readers import F64, GENERAL, KNOWN, Read, kinds_of, reader
+from lineara.tape.call_readers import F64, GENERAL, KNOWN, TRACED, Read, kinds_of, reader
 from lineara.tape.contributions import add
-from lineara.tape.node import Entry, Traced
-from lineara.tape.plan_code import Runner, written_out
+from lineara.tape.node import Entry, Traced, plain
+from lineara.tape.plan_code import Code, Runner, written_out
 from lineara.tape.pull_reads import pull
 from lineara.tape.sketches import Draft, Move, Sketch, Step, Unplanned, combined, may_move
 
@@ -41,7 +42,9 @@ class Plan(NamedTuple):
 
     name: str
     number: bool  # whether the result is a number
+    dtype: Any  # of the result, and of the cotangents that `pull` takes
     run: Callable[..., Any]  # the call, at a level, of nodes and plain values
+    deep: Callable[[], Callable[..., Any]]  # gives the same of values that another level traces
     pull: Callable[[Sequence[Any], Sequence[Any], Any], None]  # hands the cotangent to the parents
     leaves: dict[str, ArrayType]
     moving: tuple[str, ...]  # the leaves through which the derivative flows
@@ -118,9 +121,9 @@ def _with_constants(args: Sequence[Any]) -> list[Any] | None:
     if not any(constant) or not any([k and not c for k, c in zip(kinds, constant, strict=True)]):
         return None
     shown = [a.now() if c else a for a, c in zip(args, constant, strict=True)]
-    for a, plain in zip(args, shown, strict=True):
-        if plain is not a:
-            a.level.unwritten[id(plain)] = plain
+    for a, now in zip(args, shown, strict=True):
+        if now is not a:
+            a.level.unwritten[id(now)] = now
     return shown
 
 
@@ -177,12 +180,20 @@ def _later(
     plans[key] = plan
     if type(plan) is not Plan:
         return GENERAL
-    y = plan.run(level, *nodes, *values)
-    if y is GENERAL or _agrees(level.tape[-1]):
+    below, parents = [plain(v) for v in values], nodes
+    deep = any([v is not a for v, a in zip(values, below, strict=True)])  # traced by another level
+    if deep:
+        nodes = tuple([level.wrap(plain(n)) for n in nodes])
+    y = plan.run(level, *nodes, *below)
+    if y is not GENERAL and not _agrees(level.tape[-1]):
+        plans[key] = "the code gives another derivative than the linear maps"
+        level.tape.pop()
+        return GENERAL
+    if not deep:
         return y
-    level.tape.pop()
-    plans[key] = "the code gives another derivative than the linear maps"
-    return GENERAL
+    if y is not GENERAL:
+        level.tape.pop()
+    return plan.deep()(level, *parents, *values)
 
 
 # --- running ------------------------------------------------------------------------------------
@@ -217,24 +228,79 @@ def _map_of(plan: Plan, values: Sequence[Any]) -> Joint:
 
 def _agrees(call: Call) -> bool:
     """Whether the code of a new plan gives the cotangents here that the linear maps give."""
-    level, plan = call.out.level, call.plan
-    g: Any = 0.5 if plan.number else np.cos(np.arange(call.out.size, dtype=float))
-    g = g if plan.number else g.reshape(call.out.s)
-    by_code, by_maps = ([level.wrap(p.below()) for p in call.parents] for _ in range(2))
+    plan, values = call.plan, call.values
+
+    def by_code(nodes: Sequence[Any], g: Any) -> None:
+        plan.pull(nodes, values, g)
+
+    return _gives(plan, call.out.level, [p.below() for p in call.parents], values, by_code)
+
+
+def _gives(
+    plan: Plan,
+    level: Any,
+    parents: Sequence[Any],
+    values: Sequence[Any],
+    back: Callable[[Sequence[Any], Any], None],
+) -> bool:
+    """Whether `back` adds to nodes of these values what the linear maps give."""
+    g: Any = 0.5
+    if not plan.number:
+        y = values[len(plan.leaves)]
+        g = np.cos(np.arange(y.size)).astype(plan.dtype).reshape(y.shape)
     try:
         with np.errstate(all="ignore"):
-            plan.pull(by_code, call.values, g)
-            for p, c in zip(by_maps, call.joint.back(g), strict=True):
+            by_code, by_maps = ([level.wrap(p) for p in parents] for _ in range(2))
+            back(by_code, g)
+            for p, c in zip(by_maps, _map_of(plan, values).back(g), strict=True):
                 add(p, c)
             ends = [[pull(p) if p.shape else p.g for p in ends] for ends in (by_code, by_maps)]
     except Exception:
         return False
-    del call._joint
     return all([a is b or _same(a, b) for a, b in zip(*ends, strict=True)])
 
 
+def _deep(plan: Plan, run: Runner, code: Code) -> Callable[..., Any]:
+    """The call of values that another level traces, with a general entry on the tape.
+
+    Its linear map back is the code over primitives, which is tried at the first call.
+    """
+    deep, last = code.deep(), next((s for s in plan.program if s.out == plan.out), None)
+    if deep is None or last is None or last.primitive.view or last.primitive.name == "index":
+        return lambda *_: GENERAL  # what compares values, or shows an argument
+    places = [i for i, name in enumerate(plan.leaves) if name in plan.moving]
+    ends = [plan.moving.index(name) for name in deep.ends]
+    refused: list[bool] = []
+
+    def agrees(level: Any, values: Sequence[Any]) -> bool:
+        below = [plain(v) for v in values]
+
+        def by_code(nodes: Sequence[Any], g: Any) -> None:
+            for i, c in zip(ends, deep.back(below, g), strict=True):
+                add(nodes[i], c)
+
+        return _gives(plan, level, [below[i] for i in places], below, by_code)
+
+    def enter(level: Any, nodes: Sequence[Any], values: Sequence[Any], v: Any) -> Any:
+        if not refused:
+            refused.append(not agrees(level, values))
+        if refused[0]:
+            raise Unplanned("the code gives another derivative than the linear maps")
+
+        def forward(tangents: Sequence[Any]) -> Any:
+            arrived = dict(zip(ends, tangents, strict=True))
+            return _map_of(plan, values).forward([arrived.get(i) for i in range(len(places))])
+
+        joint = Joint(forward, lambda g: deep.back(values, g))
+        return level.record(v, [nodes[i] for i in ends], joint, plan.name, plan.work)
+
+    return run.deep(enter, deep.keep)
+
+
 def _same(a: Shaped, b: Shaped) -> bool:
-    return a is not None and b is not None and np.array_equal(a, b, equal_nan=True)
+    if a is None or b is None or np.result_type(a) != np.result_type(b):
+        return False
+    return np.array_equal(a, b, equal_nan=True)
 
 
 # --- making -------------------------------------------------------------------------------------
@@ -261,9 +327,10 @@ def _made(
     def drawn(a: Any) -> Any:
         """An argument with a sketch in place of each leaf."""
         if isinstance(a, Traced | np.ndarray | np.float64):
-            i, moves = len(leaves), isinstance(a, Traced)
+            i = len(leaves)
             t = ArrayType(values[i].shape, values[i].dtype)
-            weak = isinstance(a, Traced) and a.in_plans == "s"
+            moves = isinstance(a, Traced) and a.level is level
+            weak = isinstance(a, Traced) and moves and a.in_plans == "s"
             leaves.append(draft.sketch(f"a{i}", t, moves, weak))
             return leaves[i]
         return type(a)(map(drawn, a)) if type(a) in (list, tuple) else a
@@ -281,7 +348,7 @@ def _made(
     if len(places) != 1:
         raise Unplanned(f"{len(places)} results have a derivative")
     out = parts[places[0]]
-    if out.t.dtype is not F64:
+    if out.t.dtype not in (TRACED.values() if out.t.shape else (F64,)):
         raise Unplanned(f"the result is {out.t}")
     if not out.t.shape and [s.primitive.name for s in draft.program] == ["sum"]:
         raise Unplanned("the sum of all elements has a cotangent of one number")
@@ -296,11 +363,13 @@ def _made(
         alike = None if names == [s.name for s in leaves] else alike  # the call is its evaluation
     code = written_out(draft, leaves, out, composed=alike is not None)
     single = len(draft.program) == 1
-    run = Runner(leaves, code, None if parts[0] is y else places[0], not out.t.shape)
+    run = Runner(leaves, code, None if parts[0] is y else places[0], out.t)
     plan = Plan(
         name=draft.program[0].primitive.name if single else getattr(func, "__name__", ""),
         number=not out.t.shape,
+        dtype=out.t.dtype,
         run=run.code(func, args, kwargs, alike),
+        deep=functools.cache(lambda: _deep(plan, run, code)),
         pull=code.pull,
         leaves={s.name: s.t for s in leaves},
         moving=tuple([s.name for s in leaves if s.moves]),

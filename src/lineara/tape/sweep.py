@@ -13,7 +13,7 @@ from lineara.facts.hints import Shaped
 from lineara.tape.contributions import add
 from lineara.tape.level import Entry, clear
 from lineara.tape.node import ONE, Array, Scalar, Traced, leaked, zero
-from lineara.tape.plans import F64, Call
+from lineara.tape.plans import Call
 from lineara.tape.pull_reads import distribute, pull
 
 
@@ -65,7 +65,7 @@ def reverse(tape: Sequence[Any], scalar: tuple[type, type], last: bool) -> list[
                         parted.append(o)
                 if g is None:
                     continue
-                plain = type(g) is ndarray and g.dtype is F64
+                plain = type(g) is ndarray and g.dtype is plan.dtype
             if plain:
                 plan.pull(n.parents, n.values, g)
                 continue
