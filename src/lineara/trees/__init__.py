@@ -7,9 +7,10 @@ from lineara.trees.flat import (
     flatten_call,
     leaf_paths,
     map_leaves,
+    positions,
     unflatten,
 )
 from lineara.trees.kinds import is_container
 
 __all__ = ["LEAF", "Structure", "flatten", "flatten_call", "is_container", "leaf_paths"]
-__all__ += ["map_leaves", "unflatten"]
+__all__ += ["map_leaves", "positions", "unflatten"]

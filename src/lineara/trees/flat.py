@@ -128,11 +128,11 @@ def flatten_call(args: tuple, kwargs: dict[str, Any]) -> tuple[list[Any], Struct
     """
     if kwargs or any([kind_of(type(a)) is not None for a in args]):
         return flatten((args, kwargs))
-    return [*args], _positions(len(args))
+    return [*args], positions(len(args))
 
 
 @cache
-def _positions(n: int) -> Structure:
+def positions(n: int) -> Structure:
     """The structure of a call with so many arguments that are leaves."""
     return flatten(((None,) * n, {}))[1]
 

@@ -99,6 +99,32 @@ class Given(Remembers):
         self.f = parts
 
 
+class Watched(NamedTuple):
+    """A function, a place or an object, which is to be as it was."""
+
+    thing: Any
+    was: Any
+    reader: Callable[[Any], Any]
+
+    def read(self) -> Any:
+        """What it is now."""
+        return self.reader(self.thing)
+
+    def is_same(self, now: Any) -> bool:
+        """Whether that is what it was."""
+        if isinstance(self.thing, Name):
+            return self.was is now or _one(self.was, now)
+        if isinstance(self.thing, FunctionType):
+            return len(now) == len(self.was) and all(map(_one, now, self.was))
+        return _same(self.was, now)
+
+    def __str__(self) -> str:
+        if not isinstance(self.thing, FunctionType):
+            return _named(self.thing)
+        what = "a default" if self.thing.__code__ is self.was[0] else "the code"
+        return f"{what} of {self.thing.__name__}"
+
+
 class Snapshot:
     """What a block can reach of variables, lists, dicts, sets, arrays, classes and objects."""
 
@@ -119,7 +145,7 @@ class Snapshot:
             return []
         self.seen.add(id(x))
         if isinstance(x, FunctionType):
-            made = _made_of(x)
+            made = made_of(x)
             self.functions.append((x, made))
             places = _places(x)
             self.places |= {(id(p.space), p.name): p for p in places}
@@ -145,38 +171,33 @@ class Snapshot:
         if isinstance(x, list | deque | set):
             return [*state, *own]
         if isinstance(x, np.ndarray):
-            held = _dict_of(x)  # of a class that is derived from NumPy's
+            held = dict_of(x)  # of a class that is derived from NumPy's
             own += [held] if held else []
             return [*own, *(_plain(x).flat if x.dtype.hasobject else ())]
         if isinstance(x, type):
             return [*x.__bases__, *state.values(), *own]
         return [*state.values()] if isinstance(state, dict) else own
 
-    def is_stale(self) -> bool:
-        """Whether anything is not as it was: what functions are and name, and what that holds.
+    def watched(self) -> list[Watched]:
+        """What is to be as it was: what functions are and name, and what that holds.
 
-        Generators of random numbers and files do not count, from which a function that is captured
+        Generators of random numbers and files are not, from which a function that is captured
         draws and reads nothing.
         """
-        for f, made in self.functions:
-            now = _made_of(f)
-            if len(now) != len(made) or not all(map(_one, now, made)):
-                return True
-        if any([p.now() is not p.was and not _one(p.was, p.now()) for p in self.places.values()]):
-            return True
-        return any([not _is_unwatched(x, was) for x, was in self._things()])
+        each = zip(self.kept.values(), self.readers, strict=True)
+        functions = [Watched(f, made, made_of) for f, made in self.functions]
+        names = [Watched(p, p.was, Name.now) for p in self.places.values()]
+        things = [Watched(x, was, r) for (x, was), r in each if not _is_unwatched(x, was)]
+        return [*functions, *names, *things]
+
+    def is_stale(self) -> bool:
+        """Whether anything is not as it was."""
+        return not all([w.is_same(w.read()) for w in self.watched()])
 
     def what_changed(self) -> str:
         """The first thing that has changed, in words."""
-        for f, made in self.functions:
-            now = _made_of(f)
-            if len(now) != len(made) or not all(map(_one, now, made)):
-                return f"{'a default' if now[0] is made[0] else 'the code'} of {f.__name__}"
-        other = self._names()
-        if other:
-            return _named(other[0])
-        things = [x for x, was in self._things() if not _is_unwatched(x, was)]
-        return _named(things[0]) if things else "nothing that is still to be seen"
+        changed = [w for w in self.watched() if not w.is_same(w.read())]
+        return str(changed[0]) if changed else "nothing that is still to be seen"
 
     def advances(self) -> list[Any]:
         """The objects that give something else each time, and cannot be put back."""
@@ -372,12 +393,12 @@ def _cannot_be_put_back(state: object) -> bool:
     return isinstance(state, Hidden) and state.restore is None
 
 
-def _made_of(f: FunctionType) -> list[Any]:
+def made_of(f: FunctionType) -> list[Any]:
     """The code and the defaults of a function; of one that is not the user's what it holds."""
     if is_user_code(f.__code__.co_filename):
         options = f.__kwdefaults__
         return [f.__code__, *(f.__defaults__ or ()), *(options.values() if options else ())]
-    return [f.__code__, *_called([contents(c) for c in f.__closure__ or ()]), *vars(f).values()]
+    return [f.__code__, *called([contents(c) for c in f.__closure__ or ()]), *vars(f).values()]
 
 
 def _places(f: FunctionType) -> list[Name]:
@@ -418,9 +439,9 @@ def _is_pythons_module(m: ModuleType) -> bool:
 _BY_TEXT = {"getattr", "vars", "__dict__", "modules", "import_module"}
 
 
-def _called(values: Any) -> list[Any]:
+def called(values: Any) -> list[Any]:
     """The functions among values and the tuples of them, and what forms go through."""
-    each = [_called(v) if type(v) in (tuple, list) else [v] for v in values]
+    each = [called(v) if type(v) in (tuple, list) else [v] for v in values]
     return [v for part in each for v in part if callable(v) or isinstance(v, Remembers)]
 
 
@@ -483,44 +504,48 @@ def _reader(x: Leaf) -> Callable[[Any], Any] | None:
     if isinstance(x, set | bytearray):
         return type(x).copy
     if isinstance(x, np.ndarray):
-        return _elements if x.flags.writeable or x.base is not None else None
+        return elements if x.flags.writeable or x.base is not None else None
     if isinstance(x, _DRAWS):
         return pickle.dumps
     if isinstance(x, type):
-        return _entries_of_class
+        return entries_of_class
     kind: type = type(x)
     if is_compiled(kind) and not callable(x):
         return _opaque
-    slotted = [c for c in kind.__mro__ if "__slots__" in vars(c) and not is_pythons(c)]
-    names = [n for c in slotted for n in _slots(c) if getattr(kind, n) is vars(c)[n]]
+    having = [c for c in kind.__mro__ if "__slots__" in vars(c) and not is_pythons(c)]
+    names = [n for c in having for n in _slots(c) if getattr(kind, n) is vars(c)[n]]
     if names:
-        return functools.partial(_slotted, names)
-    return None if _dict_of(x) is None else _attributes
+        return functools.partial(slotted, names)
+    return None if dict_of(x) is None else attributes
 
 
 def _extent(x: Stacked) -> dict[str, Any]:
     return {"length": x.extent}
 
 
-def _elements(x: np.ndarray) -> np.ndarray:
+def elements(x: np.ndarray) -> np.ndarray:
+    """A copy of an array."""
     return np.array(_plain(x))
 
 
-def _entries_of_class(x: type) -> dict[str, Any]:
+def entries_of_class(x: type) -> dict[str, Any]:
+    """What a class has, but for what Python keeps there."""
     return {n: v for n, v in vars(x).items() if n not in _OF_PYTHON}
 
 
 def _opaque(x: Leaf) -> Hidden:
-    return opaque(x, _dict_of(x))
+    return opaque(x, dict_of(x))
 
 
-def _slotted(names: list[str], x: Leaf) -> dict[str, Any]:
+def slotted(names: list[str], x: Leaf) -> dict[str, Any]:
+    """The attributes of an object, of which some lie in slots, and its class."""
     held = {n: getattr(x, n) for n in names if hasattr(x, n)}
-    return {**held, **(_dict_of(x) or {}), "__class__": type(x)}
+    return {**held, **(dict_of(x) or {}), "__class__": type(x)}
 
 
-def _attributes(x: Leaf) -> dict[str, Any]:
-    return {**(_dict_of(x) or {}), "__class__": type(x)}
+def attributes(x: Leaf) -> dict[str, Any]:
+    """The attributes of an object, and its class."""
+    return {**(dict_of(x) or {}), "__class__": type(x)}
 
 
 def _plain(x: np.ndarray) -> np.ndarray:
@@ -528,7 +553,7 @@ def _plain(x: np.ndarray) -> np.ndarray:
     return np.ndarray.view(x, np.ndarray)
 
 
-def _dict_of(x: Leaf) -> dict[str, Any] | None:
+def dict_of(x: Leaf) -> dict[str, Any] | None:
     """The dict in which an object has its attributes."""
     own = getattr(x, "__dict__", None)
     return own if type(own) is dict else None  # what is a dict's may be answered by __getattr__

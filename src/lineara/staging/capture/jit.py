@@ -7,7 +7,7 @@ attributes with what these hold.  Where any of it is not what it was the functio
 
 import functools
 import warnings
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,22 +33,24 @@ from lineara.staging.capture.containers import (
     refuse_changes,
     refuse_what_went_on,
 )
+from lineara.staging.capture.guards import Code, Guard
 from lineara.staging.capture.outside import refuse_unread
 from lineara.staging.capture.side_effects import line_of_change
 from lineara.staging.control_flow import plain_key
 from lineara.staging.staged_level import weakness
 from lineara.staging.tracing import VARIABLE, Fixed, Staged, Whole, names_of_leaves, traced
-from lineara.tape.levels import innermost_level
+from lineara.tape.levels import innermost_level, threads
 from lineara.tape.library_errors import line_of
 from lineara.tape.node import Array, Traced
 from lineara.tape.shared_memory import shares, written_in_one_place
 from lineara.tape.strides import narrow, strides_of
-from lineara.trees import Structure, flatten, flatten_call, unflatten
+from lineara.trees import Structure, flatten, flatten_call, positions, unflatten
 
 WAYS_OUT = (
     "jit(f, fallback=True) runs a function that cannot be captured as it is; lineara.static(n) "
     "makes a number that Python needs a constant, with a program for each value"
 )
+RECENT = 4  # programs whose forms are tried first
 TRIED = 8  # whole numbers of which each is tried as an input where one has to be a constant
 
 
@@ -57,6 +59,10 @@ class Captured(NamedTuple):
 
     staged: Staged
     reached: Snapshot  # what the function reaches, as it was
+    guard: Guard  # whether that is still so
+    fits: (
+        Callable[[tuple], bool] | None
+    )  # whether a call's arguments have its form, if code can tell
     is_full: bool = False  # whether it has too little room for a list
 
 
@@ -98,6 +104,7 @@ class Jitted(Remembers):
         self.history: list[str] = []
         self.refused = set[Any]()  # the forms that cannot be captured: f runs as it is
         self.rooms = Rooms()
+        self.recent: tuple[Captured, ...] = ()  # programs that calls of their form may run at once
 
     @property
     def captures(self) -> int:
@@ -106,6 +113,15 @@ class Jitted(Remembers):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The value of the function, by its program."""
+        if not kwargs and not threads.open:
+            for known in self.recent:
+                if known.fits(args):  # type: ignore[misc]  # that of a recent one tells
+                    if known.guard.is_stale():
+                        break
+                    try:
+                        return known.staged.value(args)
+                    except OutOfRoom:
+                        break
         if self.exact:
             return self._as_it_is(*args, **kwargs)
         if reading() is not None:
@@ -115,6 +131,7 @@ class Jitted(Remembers):
             try:
                 return self._value(call)
             except OutOfRoom as e:
+                self.recent = ()
                 key = self._key(call)
                 known = self.programs.get(key)
                 if not self.rooms.outgrown(e) or known is None:
@@ -143,13 +160,15 @@ class Jitted(Remembers):
             if failed is not None:
                 raise failed
             return value
-        staged, reached, _ = known
+        staged, reached = known.staged, known.reached
         if any([isinstance(v, Traced) for v in call.leaves]):
             return _as_operation(staged, args, kwargs)
         for i in staged.writes:
             if any([shares(call.leaves[i], x) for x, _ in reached.kept.values() if _is_array(x)]):
                 raise written_in_one_place(call.leaves[i])
         if not staged.writes:
+            if known.fits is not None and all([known is not k for k in self.recent]):
+                self.recent = (known, *self.recent)[:RECENT]
             return staged.value(call.leaves)
         try:
             return staged.value(call.leaves)
@@ -202,7 +221,7 @@ class Jitted(Remembers):
 
     def _program(self, call: Call, key: Any) -> Captured:
         known = self.programs.get(key)
-        if known is not None and not known.is_full and not known.reached.is_stale():
+        if known is not None and not known.is_full and not known.guard.is_stale():
             return known
         why = self._why(call, key) if known is None else f"{known.reached.what_changed()} changed"
         if known is not None and known.is_full:
@@ -213,6 +232,7 @@ class Jitted(Remembers):
             e.add_note(WAYS_OUT)
             raise
         self.history.append(why)
+        self.recent = ()
         self.programs[self._key(call)] = known  # numbers may have become constants
         return known
 
@@ -274,7 +294,23 @@ class Jitted(Remembers):
                 line = line_of_change(functools.partial(run, constants), (reached, drawn))
                 refuse_changes(changed, "function", "is captured once", line)
             staged.engine = self.engine
-            return Captured(staged, reached)
+            return Captured(staged, reached, Guard(reached), self._test(call, constants, staged))
+
+    def _test(
+        self, call: Call, constants: Mapping[int, str], staged: Staged
+    ) -> Callable[[tuple], bool] | None:
+        """Whether arguments have the form of these; None where that is left to their keys."""
+        if call.structure != positions(len(call.args)) or staged.writes or _reports(staged):
+            return None
+        scope: dict[str, Any] = {"geterr": np.geterr, "errors": np.geterr()}
+        texts = [f"len(args) == {len(call.leaves)}"]
+        for i, v in enumerate(call.leaves):
+            term = _term(v, i in constants)
+            if term is None:
+                return None
+            texts.append(term[0].replace("$", str(i)))
+            scope |= {f"{k}{i}": value for k, value in term[1].items()}
+        return Code.of(" and ".join([*texts, "geterr() == errors"]), scope, "args").holds
 
     def _why(self, call: Call, key: Any) -> str:
         """How a call differs from the one before that was captured."""
@@ -330,6 +366,31 @@ def _form(v: Leaf, fixed: bool) -> Any:
         if t.shape or t.dtype.kind in "fc":
             return t, weakness(v), narrow(t.shape, strides_of(v))
     return plain_key(v)
+
+
+def _term(v: Any, fixed: bool) -> tuple[str, dict[str, Any]] | None:
+    """An expression for a value of the form of v, and what it mentions; None where there is none.
+
+    It is enough for one, and cheap; `$` stands for the number of the argument.
+    """
+    kind = type(v)
+    if (
+        kind is np.ndarray
+        and _is_numeric(v)
+        and v.dtype.isbuiltin == 1
+        and (v.shape or v.dtype.kind in "fc")
+    ):
+        known = {"array": np.ndarray, "t": v.dtype, "s": v.shape, "w": v.strides}
+        lies = "args[$].dtype is t$ and args[$].shape == s$ and args[$].strides == w$"
+        return f"type(args[$]) is array$ and {lies}", known
+    if v is None or kind in (bool, str) or (fixed and kind is int):
+        same = "is" if v is None or kind is bool else "=="
+        return f"type(args[$]) is k$ and args[$] {same} v$", {"k": kind, "v": v}
+    if not fixed and _is_whole(v):
+        return f"type(args[$]) is int and {-(2**63) + 1} <= args[$] < {2**63}", {}
+    if not fixed and (kind in (float, complex) or (_is_numeric(v) and v.dtype.kind in "fc")):
+        return "type(args[$]) is k$", {"k": kind}
+    return None
 
 
 def show_form(v: Leaf, form: Any) -> str:
