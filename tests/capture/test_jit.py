@@ -568,3 +568,44 @@ def test_a_function_that_runs_as_it_is_runs_once_when_it_raises(capsys):
     with pytest.raises(ValueError, match="positive"):
         g(X + 1)
     assert capsys.readouterr().out == "start\n"
+
+
+GIVEN = {
+    "whole numbers": lambda x: np.zeros(3, int),
+    "of a list": lambda x: np.array([1, 2]),
+    "truths": lambda x: np.ones(3, bool),
+    "texts": lambda x: np.array(["a", "b"]),
+    "objects": lambda x: np.array([None, "b"]),
+    "the other byte order": lambda x: np.zeros(3, np.dtype(float).newbyteorder()),
+    "in a container": lambda x: {"a": [x, np.arange(3)]},
+}
+
+
+@pytest.mark.parametrize("f", GIVEN.values(), ids=GIVEN)
+def test_arrays_of_constants_that_a_program_gives_are_new_in_each_call(f):
+    def array_of(given):
+        return given["a"][1] if isinstance(given, dict) else given
+
+    g = jit(f)
+    want = array_of(f(1.0))
+    first, second = array_of(g(1.0)), array_of(g(1.0))
+    for given in (first, second):
+        assert type(given) is np.ndarray
+        assert given.dtype == want.dtype
+        assert given.tolist() == want.tolist()
+    first[0] = first[1] = second[-1]
+    assert array_of(g(1.0)).tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16", "i4", "i8"])
+def test_an_array_of_one_number_has_the_dtype_that_is_asked_for(dtype):
+    for order in "<>":
+        t = np.dtype(dtype).newbyteorder(order)
+        for f in (
+            lambda x, t=t: np.full((2, 3), x, t),
+            lambda x, t=t: np.full_like(np.zeros(3, t), x),
+            lambda x, t=t: np.full(3, x, dtype=t) * 2,
+        ):
+            want, given = f(np.float64(2.5)), jit(f)(np.float64(2.5))
+            assert given.dtype == want.dtype
+            assert given.tolist() == want.tolist()

@@ -197,3 +197,39 @@ def test_a_loop_to_a_whole_number_costs_its_rounds():
         works.append(program.run(x).work)
     few, some, many = works
     assert many - some == pytest.approx(2 * (some - few), abs=2)
+
+
+def to_a_bound_beyond_int64(n, x):
+    while x < 10.0 and n <= 2**80:
+        x = x * 2.0
+        n = n + 1
+    return x, n
+
+
+def sums_to(n):
+    s = 0
+    while s < 2**63:
+        s = s + n
+    return s
+
+
+def test_a_loop_to_a_bound_that_no_whole_number_of_a_program_reaches_stays_a_loop():
+    f, g = lineara.jit(to_a_bound_beyond_int64), lineara.jit(sums_to)
+    assert f(3, 1.5) == to_a_bound_beyond_int64(3, 1.5) == (12.0, 6)
+    assert f.captures == 1
+    assert g.program(2**50).size() == g.program(3).size() < 100
+    with pytest.raises(StagingError) as e:
+        g(2**61)
+    assert e.value.message == (
+        "a whole number of Python's has 64 bits here, but in a program it may have 63 beside the "
+        "sign; make it a float before"
+    )
+
+
+def test_what_no_whole_number_is_is_known_outside_of_loops():
+    @lineara.jit
+    def f(n):
+        return "large" if n > 2**64 else n + 1
+
+    assert (f(3), f(2**62)) == (4, 2**62 + 1)
+    assert f.captures == 1

@@ -110,10 +110,11 @@ def full(original: Callable[..., Any]) -> Callable[..., Any]:
         if made.dtype.kind == "O":
             made[...] = objects(array(fill_value))
         elif staged(fill_value):  # where NumPy casts, an element that is set is converted by int()
-            same = as_type(as_array(fill_value), made.dtype)
-            if not isinstance(made, Traced):
-                return op("broadcast_to")(same, shape=made.shape)
-            made[...] = same
+            if not isinstance(made, Traced):  # of a dtype that no number of a program has
+                return as_type(
+                    op("broadcast_to")(as_array(fill_value), shape=made.shape), made.dtype
+                )
+            made[...] = as_type(as_array(fill_value), made.dtype)
         else:
             made[...] = fill_value
         return made

@@ -91,6 +91,7 @@ class Shared:
             Any
         ] = []  # storage whose content lists hold, when it was written, and a token
         self.doubtful: list[Any] = []  # containers that may not be changed any more
+        self.lasting = False  # whether the condition of a loop is asked
         self.errors = np.geterr()  # how NumPy's errors are handled where the program runs
 
     def refuse_changes(self) -> None:
@@ -800,10 +801,13 @@ def _comparison(name: str) -> Any:
 def _compared_with_whole(n: Any, other: int, name: str) -> Any:
     """A comparison with a whole number that no float may be equal to: Python rounds neither."""
     if _kind(n) in "ib":
-        inside = -(2**63) <= other < 2**63
-        return (
-            getattr(Box, f"__{name}__")(n, other) if inside else getattr(operator, name)(0, other)
-        )
+        if -(2**63) <= other < 2**63:
+            return getattr(Box, f"__{name}__")(n, other)
+        holds = getattr(operator, name)(0, other)
+        if holds and n.level.shared.lasting:  # the loop ends where the number overflows
+            truth = op("equal")(n, n)
+            return truth.level.number(truth.v, True)
+        return holds
     try:
         near = float(other)
     except OverflowError:

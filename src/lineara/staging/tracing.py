@@ -7,8 +7,9 @@ arrays that it mentions, which are formals whose values are kept beside it.
 """
 
 import inspect
+import itertools
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,8 +128,15 @@ class Results(NamedTuple):
 
     def tree(self, values: Sequence[Any]) -> Any:
         """The results of the function in their containers."""
-        left = iter(zip(values, self.weak, strict=True))
-        leaves = [_own(*next(left)) if c is VARIABLE else c for c in self.constants]
+        pairs = zip(values, self.weak, strict=True)
+        return self.filled(itertools.starmap(_own, pairs))
+
+    def filled(self, values: Iterator[Any]) -> Any:
+        """The results with these values; arrays that are constants are new ones in each call."""
+        leaves = [
+            next(values) if c is VARIABLE else c.copy() if isinstance(c, np.ndarray) else c
+            for c in self.constants
+        ]
         return unflatten(self.structure, leaves)
 
 
@@ -444,7 +452,7 @@ def definition(
         if isinstance(v, Traced):
             v = level.entered(v)
         elif isinstance(v, float | complex | np.floating | np.complexfloating) or (
-            isinstance(v, np.ndarray) and v.dtype.kind in "fc"
+            isinstance(v, np.ndarray) and v.dtype.kind in "fc" and v.dtype.isnative
         ):
             v = as_box(level, v)
         if isinstance(v, Boxed):
@@ -452,7 +460,7 @@ def definition(
             results.append(v.var)
             weak.append(weakness(leaf) is not False)
         else:
-            constants.append(leaf)
+            constants.append(v)
     params = [*formals, *[v for v, _ in level.beside], *[v for v, _ in level.around.values()]]
     bindings = closed(level.out.bindings, params, results, level.shared.stays)
     body = ir.Block(tuple(bindings), ir.Ret(tuple(results)))

@@ -79,6 +79,23 @@ def truth(v: Any) -> Any:
     return v if v.dtype.kind == "b" else op("not_equal")(v, 0)
 
 
+def truth_of(test: Callable[[], Any]) -> Any:
+    """Whether the condition of a loop holds; of staged whole numbers it is staged if it does.
+
+    No whole number of a program is as large as 2**64.  A loop that lasts as long as one is smaller
+    would be written out without an end.
+    """
+    level = tracing()
+    if level is None:
+        return truth(test())
+    shared, before = level.shared, level.shared.lasting
+    shared.lasting = True
+    try:
+        return truth(test())
+    finally:
+        shared.lasting = before
+
+
 def level_of_trace() -> StagedLevel:
     """The definition that is being written."""
     level = tracing()
@@ -489,4 +506,14 @@ def result(way: Way) -> Any:
     return result(branch(falls, lambda: Return(None), lambda: Return(way.value), Variables(())))
 
 
-__all__ = ["branch", "check", "follow", "is_staged", "level_of_trace", "result", "truth", "without"]
+__all__ = [
+    "branch",
+    "check",
+    "follow",
+    "is_staged",
+    "level_of_trace",
+    "result",
+    "truth",
+    "truth_of",
+]
+__all__ += ["without"]

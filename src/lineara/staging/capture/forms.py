@@ -39,6 +39,7 @@ from lineara.staging.capture.branches import (
     raised_by_python,
     result,
     truth,
+    truth_of,
     without,
 )
 from lineara.staging.capture.calls import called
@@ -187,7 +188,7 @@ def _rounds_while(test: Callable[..., Any], body: Callable[..., Any], variables:
     start = len(level.out.bindings) if level else 0
     while True:
         before = variables.all()
-        go = truth(test())
+        go = truth_of(test)
         if not is_staged(go) and not go:
             return None
         must = is_staged(go)

@@ -38,7 +38,7 @@ from lineara.staging.capture.outside import refuse_unread
 from lineara.staging.capture.side_effects import line_of_change
 from lineara.staging.control_flow import plain_key
 from lineara.staging.staged_level import weakness
-from lineara.staging.tracing import VARIABLE, Fixed, Staged, Whole, names_of_leaves, traced
+from lineara.staging.tracing import Fixed, Staged, Whole, names_of_leaves, traced
 from lineara.tape.levels import innermost_level, threads
 from lineara.tape.library_errors import line_of
 from lineara.tape.node import Array, Traced
@@ -433,12 +433,11 @@ def _as_operation(staged: Staged, args: tuple, kwargs: dict[str, Any]) -> Any:
             "not do; differentiate the function itself, or let it return a new array"
         )
     leaves, _ = flatten((args, kwargs))
-    types, constants = staged.signature.types, staged.results.constants
+    types = staged.signature.types
     values = [v for v, t in zip(leaves, types, strict=True) if t is not None]
     operands = (*values, *staged.beside)
-    given = iter(op("defined")(*operands, definition=staged.definition, name=staged.name))
-    parts = [next(given) if c is VARIABLE else c for c in constants]
-    return unflatten(staged.results.structure, parts)
+    given = op("defined")(*operands, definition=staged.definition, name=staged.name)
+    return staged.results.filled(iter(given))
 
 
 def jit(

@@ -25,7 +25,7 @@ from lineara.staging.capture.branches import (
     is_staged,
     level_of_trace,
     perhaps_of,
-    truth,
+    truth_of,
     without,
 )
 from lineara.staging.capture.choices import OneOf, flattened, is_perhaps
@@ -247,7 +247,7 @@ class Loop:
             raise StagingError("a loop: every round is left by a break or a return")
         self.left, self.codes, self.endless = on is not True, codes(way), False
         if self.test is not None:
-            go: Any = truth(self.test()) if on is True else self._asks(on)
+            go: Any = truth_of(self.test) if on is True else self._asks(on)
         elif type(self.rounds) is int and on is True:
             go = True
         else:
@@ -275,7 +275,7 @@ class Loop:
 
         def ask() -> Way:
             assert self.test is not None, "a loop of rounds has no condition"
-            again = truth(self.test())
+            again = truth_of(self.test)
             self.endless = again is True
             return Return(again)
 
