@@ -246,7 +246,6 @@ def of_second_order(f, a, x):
         lambda f, *at: lineara.trace(lineara.grad(f, (0, 1)), *at)(*at),
         lambda f, *at: lineara.jit(f)(*at),
         lambda f, *at: lineara.jit(lineara.grad(f, (0, 1)))(*at),
-        lambda f, *at: lineara.jit(lineara.grad(f, (0, 1)), engine="native")(*at),
         lambda f, *at: lineara.jit(lambda *v: lineara.jvp(f, v, v)[1])(*at),
         lambda f, *at: lineara.jit(lineara.grad(lambda a: in_rounds(f, a, at[1])))(at[0]),
         lambda f, *at: lineara.jit(lineara.grad(lambda a: in_a_branch(f, a, at[1])))(at[0]),

@@ -8,6 +8,7 @@
 
 from typing import Any
 
+from lineara.engines.adaptive import Adaptive
 from lineara.engines.engine import Ask, Engine, Outcome
 from lineara.engines.interpreter import Interpreter
 from lineara.engines.native import Native
@@ -17,7 +18,9 @@ from lineara.facts.types import show
 from lineara.linear_a.check import counted
 from lineara.linear_a.program import Program
 
-ENGINES: tuple[Engine, ...] = (Native(), Interpreter())  # the first that can what is asked
+_NATIVE, _INTERPRETER = Native(), Interpreter()
+# the first that can what is asked
+ENGINES: tuple[Engine, ...] = (_NATIVE, Adaptive(_NATIVE, _INTERPRETER), _INTERPRETER)
 
 
 def run(

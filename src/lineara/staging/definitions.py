@@ -45,12 +45,14 @@ class Definition(NamedTuple):
     program, name     the program, and the name of the definition in it
     rules             of the definitions whose derivatives the user states
     seen              what is known of the results beside their types
+    engine            the one that runs it, by its name; None: the first that can what is asked
     """
 
     program: Program
     name: str
     rules: dict[str, Any]
     seen: Sequence[Seen] | None = None
+    engine: str | None = None
 
     @property
     def text(self) -> Def:
@@ -59,16 +61,11 @@ class Definition(NamedTuple):
 
     def of(self, program: Program, suffix: str = "") -> "Definition":
         """The definition that a pass has made of this one, in the program that it gave."""
-        return Definition(program, self.name + suffix, self.rules)
+        return Definition(program, self.name + suffix, self.rules, engine=self.engine)
 
-    def run(
-        self,
-        operands: Sequence[Any],
-        ask: Ask = _VALUES,
-        checked: bool = True,
-        engine: str | None = None,
-    ) -> Outcome:
+    def run(self, operands: Sequence[Any], ask: Ask = _VALUES, checked: bool = True) -> Outcome:
         """The results on plain values, and what else is asked for."""
+        engine = None if ask.needs() else self.engine
         return run(self.program, self.name, *operands, ask=ask, checked=checked, engine=engine)
 
     def test(self, operands: Sequence[Any]) -> None:
@@ -112,7 +109,8 @@ class Definition(NamedTuple):
             alone = vectors_only(program.defs[name], len(self.text.results))
             known[self.name, way, lanes] = self.renamed(program.with_(alone), name)
         alike = known[self.name, way, lanes]
-        return alike._replace(rules={**self._rules_ahead(alike.program), **self.rules})
+        rules = {**self._rules_ahead(alike.program), **self.rules}
+        return alike._replace(rules=rules, engine=self.engine)
 
     def _rules_ahead(self, derived: Program) -> dict[str, "_Ahead"]:
         """Of definitions derived of one with a rule, that rule: they may run where it does not."""

@@ -162,7 +162,6 @@ class Staged:
         f: Callable[..., Any],
         writes: Sequence[int] = (),
     ) -> None:
-        self.engine: str | None = None
         self.definition = definition
         self.f = f
         self.signature = signature
@@ -210,7 +209,7 @@ class Staged:
         operands = [*numbers(pairs), *self.beside]
         self.definition.test(operands)
         # they are of the types
-        return self.definition.run(operands, checked=False, engine=self.engine)
+        return self.definition.run(operands, checked=False)
 
     def operands(self, args: tuple, kwargs: dict[str, Any] | None = None) -> list[Any]:
         """The operands of the definition, for arguments of the function."""

@@ -193,7 +193,7 @@ def _over(one: Definition, axes: tuple[int | None, ...], size: int) -> Definitio
     rules = {
         new: _Over(one.rules[old], axes) for new, (old, axes) in made.items() if old in one.rules
     }
-    return Definition(program, name, {**one.rules, **rules})
+    return Definition(program, name, {**one.rules, **rules}, engine=one.engine)
 
 
 @functools.lru_cache(maxsize=64)

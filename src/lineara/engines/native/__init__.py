@@ -45,8 +45,11 @@ class Native(Engine):
         return known[key]
 
     def trusts(self, program: Program, name: str) -> bool:
-        """Whether factors are taken for finite: masks are looked at once one was not."""
-        return name not in program.noted["native doubted"]
+        """Whether factors are taken for finite: masks are looked at once one was not.
+
+        A run in doubt is done again, so what acts never is.
+        """
+        return name not in program.noted["native doubted"] and not program.acting[name]
 
     def kernel(self, program: Program, name: str) -> Kernel:
         """The definition as machine code."""
@@ -82,6 +85,11 @@ class Native(Engine):
         return Outcome(tuple([put_together(program, t, results) for t in d.results]), ())
 
 
+def is_installed() -> bool:
+    """Whether there is a compiler."""
+    return compiler() is not None
+
+
 def fitted(value: Any, t: ArrayType) -> Any:
     """A value that code may read; None for one that it may not."""
     if not t.shape:
@@ -94,4 +102,4 @@ def fitted(value: Any, t: ArrayType) -> Any:
     return np.ascontiguousarray(value) if value.ndim == 1 else None
 
 
-__all__ = ["Native"]
+__all__ = ["Native", "is_installed"]

@@ -92,6 +92,12 @@ def lowered(program: Program, name: str, trusting: bool = False) -> Lowered:
     with em.kept(results):
         for value, t in zip(results, d.results, strict=True):
             _result(em, value, t, outputs, bound)
+    relaid = [t for s in em.sites if s.as_numpys for t in s.results if t.ndim > 1]
+    if relaid and program.acting[name]:
+        raise nm.Refused(
+            f"it prints, warns or the like, and NumPy may lay the {show(relaid[0])} out otherwise, "
+            "so that the run would be done again"
+        )
     return _assembled(em, d, inputs, outputs, parameters, bound)
 
 
@@ -154,6 +160,8 @@ def _result(
         em.line(f"store {nm.IN_MEMORY[value.kind]} {text}, ptr {where}")
         return
     assert isinstance(value, nm.Arr)
+    if not value.as_numpys and t.ndim > 1:
+        raise nm.Refused(f"it gives a {show(t)} that NumPy may have laid out in another order")
     whole = t.size * t.dtype.itemsize == value.buffer.nbytes and not value.at
     if not (value.buffer in em.slots and whole and em.slots.index(value.buffer) not in bound):
         copied = em.array(t, fresh=True)

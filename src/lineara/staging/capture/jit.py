@@ -50,6 +50,7 @@ WAYS_OUT = (
     "jit(f, fallback=True) runs a function that cannot be captured as it is; lineara.static(n) "
     "makes a number that Python needs a constant, with a program for each value"
 )
+DEFAULT = "adaptive"  # the engine of programs
 RECENT = 4  # programs whose forms are tried first
 TRIED = 8  # whole numbers of which each is tried as an input where one has to be a constant
 
@@ -94,7 +95,7 @@ class Jitted(Remembers):
         f: Callable[..., Any],
         exact: bool = False,
         fallback: bool = False,
-        engine: str | None = None,
+        engine: str = DEFAULT,
     ) -> None:
         functools.update_wrapper(self, f)
         self.f, self.exact, self.fallback, self.engine = f, exact, fallback, engine
@@ -200,7 +201,7 @@ class Jitted(Remembers):
         if not self.refused:
             why = str(error) if isinstance(error, LinearaError) else repr(error)
             said = f"jit: {self.name} runs as it is, since it cannot be captured: {why}"
-            warnings.warn(said, UserWarning, stacklevel=3)
+            warnings.warn(said, UserWarning, stacklevel=4)
         self.refused.add(self._key(call))
         return value
 
@@ -293,7 +294,7 @@ class Jitted(Remembers):
             if changed:
                 line = line_of_change(functools.partial(run, constants), (reached, drawn))
                 refuse_changes(changed, "function", "is captured once", line)
-            staged.engine = self.engine
+            staged.definition = staged.definition._replace(engine=self.engine)
             return Captured(staged, reached, Guard(reached), self._test(call, constants, staged))
 
     def _test(
@@ -445,7 +446,7 @@ def jit(
     *,
     exact: bool = False,
     fallback: bool = False,
-    engine: str | None = None,
+    engine: str = DEFAULT,
 ) -> Any:
     """f, captured as a program when it is first called with arguments of some form.
 
@@ -457,8 +458,9 @@ def jit(
     exact      values are f's to the last bit.  No engine promises that of programs today, so f
                itself is run
     fallback   an f that cannot be captured is run as it is, and a UserWarning says why, once
-    engine     the one that runs the program, by its name; "native" compiles it to machine code, and
-               a program that it does not take is a ProgramError
+    engine     the one that runs the program, by its name: "adaptive" interprets it until compiling
+               it pays, "native" compiles it before it is run first, and one that it does not take
+               is a ProgramError; "interpreter" never does
 
     >>> @jit
     ... def root(a):

@@ -1,0 +1,136 @@
+"""A program is interpreted until compiling it pays, and is machine code from then on."""
+
+import math
+
+import numpy as np
+import pytest
+
+import lineara
+from lineara.engines import ENGINES, Ask, run
+from lineara.engines import adaptive as rule
+from lineara.linear_a.parse import parse
+
+ADAPTIVE = next(e for e in ENGINES if e.name == "adaptive")
+LINE = "def f(x: f64;) -> (f64;) = let y = x * x in sin(y)"
+LOOP = """
+def step(k: f64, x: f64;) -> (f64;) = k * x
+def f(x: f64;) -> (f64;) = scan[step, {n}, fwd, 1, 1, 0](x, x;)
+"""
+WHILE = """
+def more(x: f64;) -> (bool;) = let k = 9.0 in less(x, k)
+def twice(x: f64;) -> (f64;) = x + x
+def f(x: f64;) -> (f64;) = while[more, twice, 0](x;)
+"""
+RECURSION = """
+def f(x: f64;) -> (f64;) = let k = 9.0 in let p = less(x, k) in cond[again, same](p, x;)
+def again(x: f64;) -> (f64;) = let y = x + x in f(y;)
+def same(x: f64;) -> (f64;) = x
+"""
+BRANCH = """
+def once(x: f64;) -> (f64;) = sin(x)
+def thrice(x: f64;) -> (f64;) = let y = sin(x) in let z = sin(y) in sin(z)
+def f(x: f64;) -> (f64;) = let k = 9.0 in let p = less(x, k) in cond[once, thrice](p, x;)
+"""
+
+
+def is_compiled(program):
+    return bool(program.noted["native"])
+
+
+@pytest.mark.parametrize(
+    ("text", "leaves"),
+    [
+        (LINE, 2),
+        (LOOP.format(n=40), 40),
+        (WHILE, math.inf),
+        (RECURSION, math.inf),
+        (BRANCH, 2 + 1 + 3),
+    ],
+    ids=["line", "loop", "while", "recursion", "branch"],
+)
+def test_the_leaves_of_a_run_are_those_of_all_rounds(text, leaves):
+    assert rule.evaluated(parse(text), "f") == leaves
+
+
+def test_a_line_is_compiled_when_its_runs_have_taken_as_long():
+    pytest.importorskip("llvmlite")
+    program = parse(LINE)
+    runs = rule.PAYS * (rule.SETUP + 2) // 2
+    values = [run(program, "f", 3.0, engine="adaptive").results for _ in range(runs)]
+    assert not is_compiled(program)
+    values.append(run(program, "f", 3.0, engine="adaptive").results)
+    assert is_compiled(program)
+    assert {*values} == {run(program, "f", 3.0, engine="interpreter").results}
+
+
+@pytest.mark.parametrize("text", [LOOP.format(n=5000), WHILE], ids=["counted", "while"])
+def test_a_long_loop_is_compiled_before_its_first_run(text):
+    pytest.importorskip("llvmlite")
+    program = parse(text)
+    found = run(program, "f", 1.0, engine="adaptive").results
+    assert is_compiled(program)
+    assert found == run(program, "f", 1.0, engine="interpreter").results
+
+
+def test_a_short_loop_is_not_compiled_for_one_run():
+    program = parse(LOOP.format(n=5))
+    assert run(program, "f", 1.0, engine="adaptive").results == (1.0,)
+    assert not is_compiled(program)
+
+
+def test_what_only_the_interpreter_can_is_asked_of_it():
+    program = parse(LOOP.format(n=5000))
+    assert run(program, "f", 1.0, engine="adaptive", ask=Ask(work=True)).work == 5000
+    assert not is_compiled(program)
+
+
+def test_what_is_not_lowered_stays_interpreted():
+    program = parse("""
+    def same(n: i64;) -> (i64;) = n
+    def f(n: i64, x: f64[n];) -> (f64;) =
+      let m: i64 = scan[same, 9000, fwd, 0, 1, 0](n;) in
+      let (;) = drop(m) in sum[axis=(0,), keepdims=false](x)
+    """)
+    assert run(program, "f", 3, np.ones(3), engine="adaptive").results == (3.0,)
+    assert not is_compiled(program)
+
+
+def test_without_llvmlite_it_says_so_once(monkeypatch):
+    monkeypatch.setattr("lineara.engines.adaptive.is_installed", lambda: False)
+    rule.warn_once.cache_clear()
+    f = lineara.jit(filled)
+    with pytest.warns(UserWarning, match="llvmlite") as seen:
+        assert f(1.0) == f(1.0) == 45.0
+    assert [str(w.message) for w in seen] == [
+        "llvmlite is not installed, so programs are interpreted, which is slower than machine code "
+        'where they have loops; install llvmlite, or ask for that: jit(f, engine="interpreter")'
+    ]
+    rule.warn_once.cache_clear()
+
+
+def filled(x):
+    total = 0.0
+    k = 0.0
+    while k < 45.0:
+        total, k = total + x, k + x
+    return total
+
+
+@pytest.mark.parametrize("way", ["value", "gradient of jit", "jit of gradient"])
+def test_jit_compiles_values_and_derivatives(way):
+    pytest.importorskip("llvmlite")
+    f = lineara.jit(lineara.grad(filled) if way == "jit of gradient" else filled)
+    expected = {"value": 45.0}.get(way, 45.0)
+    got = lineara.grad(f)(1.0) if way == "gradient of jit" else f(1.0)
+    assert got == expected
+    program = f.program(1.0).program
+    derived = [d.program for d in program.noted["derived"].values()]
+    assert any(map(is_compiled, [program, *derived]))
+    if way == "gradient of jit":
+        assert any(map(is_compiled, derived))
+
+
+def test_jit_by_name_never_compiles():
+    f = lineara.jit(filled, engine="interpreter")
+    assert f(1.0) == 45.0
+    assert not is_compiled(f.program(1.0).program)
