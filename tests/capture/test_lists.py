@@ -683,13 +683,6 @@ def items_of_other_shapes(x):
     return ys[k]
 
 
-def lists_in_a_list(x):
-    ys = [[x[0]], [x[1]]]
-    k = 0 if x[0] > 0 else 1
-    ys[k][0] = 1.0
-    return ys[0][0]
-
-
 def the_items_of_a_list_of_unknown_length(x):
     ys = []
     for v in x:
@@ -738,13 +731,6 @@ def texts(x):
             LinearaError,
             "an item of a list is f64[] and f64[2] in one list, which is held as an array since "
             "staged values say how it is read or grows; it must keep its shape",
-        ),
-        (
-            lists_in_a_list,
-            StagingError,
-            "a list holds a list, and is read or grows as staged values say: there the items are "
-            "numbers, arrays, and tuples of them; use an array of more axes, or a list for each "
-            "part",
         ),
         (
             the_items_of_a_list_of_unknown_length,

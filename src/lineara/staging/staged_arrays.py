@@ -316,8 +316,11 @@ class Region(WrittenView):
         value = value.now() if isinstance(value, Traced) else value
         self._refuse(value)
         level = cell.here()
-        value = level.entered(_as_stored(value, cell.dtype, at))
+        value = _as_stored(value, cell.dtype, at)
         at = normal(level.parameter(at) if any(map(_is_staged, _tuple(at))) else at)
+        both = isinstance(value, np.ndarray) and isinstance(cell.content, np.ndarray)
+        if not both or any(boxes((at, self.steps))):
+            value = level.entered(value)
         if _all_integers(at) and len(_tuple(at)) == len(self.shape) and np.shape(value):
             raise self.misfit(value, at, self.shape, "setting an array element with a sequence.")
         staged = [isinstance(v, Boxed) for v in (cell.content, value)]

@@ -217,6 +217,7 @@ class StagedLevel(Level):
         self.inner: StagedLevel | None = None  # the definition inside this one, being written
         self.holder: StagedLevel | None = None  # the one around this one
         self.taken: list[tuple[Cell, Any, int]] = []  # storage from around: content and version
+        self.ends = False  # whether the function or block has ended: its results are taken apart
         self.hands_on = False  # whether what is written to that storage is handed on
         self.reading: Any = None  # how functions are read while this is the outermost level
         self.arguments: Any = None  # of the function that is traced, in the outermost level

@@ -255,6 +255,7 @@ def _traced(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], reading:
         if calls:
             writes, contents = given.written()
             out = (out, contents) if writes else out
+        level.ends = True
         out = overlay().restore(out)
         flatten(out)  # which reads what it gives of the arguments, before their formals are asked
         made, results = definition(level, name, given.formals, out, name)

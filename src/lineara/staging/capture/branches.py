@@ -31,14 +31,8 @@ from lineara.staging.capture.containers import (
     refuse_changes,
 )
 from lineara.staging.capture.joins import held
-from lineara.staging.capture.lists import (
-    Extents,
-    Stacked,
-    Wanted,
-    is_staged,
-    lengthen,
-    longest,
-)
+from lineara.staging.capture.list_items import Extents, Wanted, is_staged, lengthen, longest
+from lineara.staging.capture.lists import Stacked
 from lineara.staging.capture.records import Record, change, mark_aliases, record, together
 from lineara.staging.capture.variables import (
     ON,

@@ -32,14 +32,15 @@ from lineara.python.namespaces import Namespace
 from lineara.python.structured_code import is_block, structured
 from lineara.python.user_code import overlay, reading
 from lineara.staging.capture.hidden_state import Hidden, hidden, is_compiled, is_pythons, opaque
-from lineara.staging.capture.lists import Example, List, Stacked, raw
+from lineara.staging.capture.list_items import Example, Pool
+from lineara.staging.capture.lists import List, Row, Stacked, raw
 from lineara.staging.capture.variables import UNSET, Entry, contents, put
 from lineara.staging.staged_level import StagedLevel
 from lineara.tape.node import Traced
 
 LIMIT = 40_000  # entries that are looked at
 _PLAIN = (int, float, complex, bool, str, bytes, type(None), range, slice, ModuleType, Traced)
-_BUILT_IN = (dict, list, List, Stacked, set, deque, bytearray, np.ndarray, type)
+_BUILT_IN = (dict, list, List, Stacked, Row, Pool, set, deque, bytearray, np.ndarray, type)
 _PLAIN += (np.generic, np.ufunc, type(np.sum), np.dtype)  # NumPy keeps notes of its own in these
 
 
@@ -144,6 +145,8 @@ class Snapshot:
         if issubclass(type(x), _PLAIN) or id(x) in self.seen or _is_ours(x):
             return []
         self.seen.add(id(x))
+        if isinstance(x, Row):
+            return [x.pool]
         if isinstance(x, FunctionType):
             made = made_of(x)
             self.functions.append((x, made))
@@ -166,8 +169,8 @@ class Snapshot:
         own = [] if type(x) in _BUILT_IN else [type(x)]
         if isinstance(x, dict):
             return [*x.values(), *own]
-        if isinstance(x, Stacked):
-            return []
+        if isinstance(x, Stacked | Pool):
+            return [p for p in (x.form.pools if x.form else ()) if p]
         if isinstance(x, list | deque | set):
             return [*state, *own]
         if isinstance(x, np.ndarray):
@@ -230,9 +233,9 @@ class Snapshot:
         return self._things() + [(p, p.was) for p in self._names()]
 
     @property
-    def stacked(self) -> list[Stacked]:
-        """The stacked lists."""
-        return [x for x, _ in self.kept.values() if isinstance(x, Stacked)]
+    def stacked(self) -> list[Stacked | Pool]:
+        """The stacked lists, and the pools of those in lists."""
+        return [x for x, _ in self.kept.values() if isinstance(x, Stacked | Pool)]
 
     def has(self, entry: Entry) -> bool:
         """Whether an entry belongs to a container that the block reaches."""
@@ -322,7 +325,10 @@ def doubt(level: StagedLevel, containers: Sequence[Any]) -> None:
 
 def _versions(x: Tree) -> list[int]:
     """How often the arrays of a stacked list have been written."""
-    return [a.w.buffer.version for a in x.arrays] if isinstance(x, Stacked) else []
+    if not isinstance(x, Stacked):
+        return []
+    rows = [v for p in x.form.pools if p for v in p.parts()]
+    return [a.w.buffer.version for a in (*x.arrays, *rows)]
 
 
 def in_use(
@@ -338,7 +344,7 @@ def in_use(
 def _is_ours(x: object) -> bool:
     """Whether a class or an object is one of Lineara's own, and holds nothing of the user's."""
     kind = x if isinstance(x, type) else type(x)
-    holds = issubclass(kind, list | dict | set | deque | np.ndarray | Remembers)
+    holds = issubclass(kind, list | dict | set | deque | np.ndarray | Remembers | Pool)
     holds = holds or hasattr(kind, "__next__")  # an iterator of the user's list
     return not holds and str(kind.__module__).partition(".")[0] == "lineara"
 
@@ -493,8 +499,10 @@ def _state(x: Leaf) -> Any:
 
 def _reader(x: Leaf) -> Callable[[Any], Any] | None:
     """The function that copies the state of an object, whatever that holds; None likewise."""
+    if isinstance(x, Stacked | Pool):
+        return _extent
     if isinstance(x, List):
-        return _extent if isinstance(x, Stacked) else raw
+        return raw
     if hidden(x) is not None:
         return hidden
     if isinstance(x, list | deque):
@@ -519,7 +527,7 @@ def _reader(x: Leaf) -> Callable[[Any], Any] | None:
     return None if dict_of(x) is None else attributes
 
 
-def _extent(x: Stacked) -> dict[str, Any]:
+def _extent(x: Stacked | Pool) -> dict[str, Any]:
     return {"length": x.extent}
 
 
@@ -601,7 +609,7 @@ def _restore(x: Any, was: Any) -> None:
     if isinstance(was, Hidden):
         if was.restore is not None:
             was.restore()
-    elif isinstance(x, Stacked):
+    elif isinstance(x, Stacked | Pool):
         x.extent = was["length"]
     elif isinstance(x, list):
         x[:] = was

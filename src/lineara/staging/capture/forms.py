@@ -45,7 +45,8 @@ from lineara.staging.capture.branches import (
 from lineara.staging.capture.calls import called
 from lineara.staging.capture.choices import OneOf, Told, is_perhaps, tell, told_by
 from lineara.staging.capture.containers import Consumed, Given, Snapshot
-from lineara.staging.capture.lists import Stacked, Wanted
+from lineara.staging.capture.list_items import Wanted
+from lineara.staging.capture.lists import Row, Stacked
 from lineara.staging.capture.loops import ChoiceNeeded, Loop
 from lineara.staging.capture.sequences import Items, items_of, went_on
 from lineara.staging.capture.variables import (
@@ -461,12 +462,14 @@ def not_(x: Leaf) -> Any:
 
 def is_(a: Leaf, b: Leaf) -> Any:
     """`a is b`."""
+    if isinstance(a, Row) and isinstance(b, Row):
+        return lists.same_list(a, b)
     return choices.is_(a, b)
 
 
 def is_not(a: Leaf, b: Leaf) -> Any:
     """`a is not b`."""
-    return not_(choices.is_(a, b))
+    return not_(is_(a, b))
 
 
 def in_(x: Leaf, among: Any) -> Any:
@@ -496,7 +499,7 @@ def item(x: Any, at: Any) -> Any:
     held, place = x, at
     if type(at) is OneOf and isinstance(x, dict):
         return _each(at, lambda key: held[key], held)
-    table = type(x) is np.ndarray or (isinstance(x, list | tuple) and type(x) is not Stacked)
+    table = type(x) is np.ndarray or (isinstance(x, list | tuple) and not isinstance(x, Stacked))
     if table and sequences.is_place(at):
         return sequences.constant_at(x, at)
     return held[place]

@@ -57,11 +57,13 @@ def _is_float(leaf: Any, known: Seen) -> bool:
     return whole or (not known.type.shape and known.type == FLOAT64)
 
 
-def held(tree: Tree) -> list[Any]:
-    """The containers of a value that can be changed."""
+def held(tree: Tree, but: type | tuple[()] = ()) -> list[Any]:
+    """The containers of a value that can be changed, but for those of a class."""
     todo, changeable = [tree], []
     while todo:
         x = todo.pop()
+        if isinstance(x, but):
+            continue
         if type(x) is OneOf:
             todo += x.trees
             continue

@@ -8,6 +8,7 @@ and written again.
 
     List       a list that the function makes; a list like any other
     Stacked    the same list, once arrays hold its items
+    Row        the same list, once it is a row of a pool that another list refers to
 """
 
 import copy
@@ -19,157 +20,40 @@ from typing import Any, NamedTuple, NoReturn, SupportsIndex
 
 import numpy as np
 
-from lineara.errors import OutOfRoom, StagingError, StructureError, user_line
-from lineara.facts.hints import Index, Leaf, Shaped, Tree, Value
+from lineara.errors import StagingError, user_line
+from lineara.facts.hints import Index, Shaped, Tree, Value
 from lineara.facts.primitive import op
-from lineara.facts.types import show_type
 from lineara.ops.shape import HeldAsArray, as_array
 from lineara.ops.value_checks import checked
 from lineara.python.container_copies import ShownAs
 from lineara.python.user_code import reading
-from lineara.staging.capture.joins import held, is_leaf, join_leaf, same_constant
-from lineara.staging.control_flow import joined, tracing
+from lineara.staging.capture.list_items import (
+    Count,
+    Example,
+    Form,
+    Growing,
+    Inner,
+    Listed,
+    Pool,
+    Rows,
+    Token,
+    Wanted,
+    few,
+    form_of,
+    is_staged,
+    is_within,
+    settled,
+    sum_of,
+    tracing_level,
+    zeros,
+)
+from lineara.staging.control_flow import tracing
 from lineara.staging.staged_arrays import Aliases, StagedArray
-from lineara.staging.staged_level import EXACT, Seen, StagedLevel, seen, written_in_list
+from lineara.staging.staged_level import Seen, StagedLevel, written_in_list
 from lineara.tape.node import Traced
-from lineara.tape.strides import in_c_order, packed, strides_of
-from lineara.trees import LEAF, Structure, flatten, unflatten
+from lineara.tape.strides import packed, strides_of
+from lineara.trees import LEAF, flatten
 from lineara.trees.kinds import Answering, Kind, ListKind
-
-ITEM = "an item of a list"
-WHERE = "in one list, which is held as an array since staged values say how it is read or grows"
-
-
-def is_staged(v: Leaf) -> bool:
-    """Whether a value is staged: not known while the program is written."""
-    return isinstance(v, Traced) and not v.known
-
-
-# --- what is known of the items -------------------------------------------------------------------
-
-
-class Example(NamedTuple):
-    """What one item shows of all: its leaves, and what is known of those that are numbers."""
-
-    structure: Structure
-    leaves: Sequence[Any]
-    seen: Sequence[Seen | None]
-
-    @classmethod
-    def of(cls, item: Tree) -> "Example":
-        """What an item shows; one that can be changed itself is refused."""
-        if inner := held(item):
-            raise StagingError(
-                f"a list holds a {type(inner[0]).__name__}, and is read or grows as staged values "
-                "say: there the items are numbers, arrays, and tuples of them; use an array of "
-                "more axes, or a list for each part"
-            )
-        leaves, structure = flatten(item)
-        known = [_known(v) if is_leaf(v) else None for v in leaves]
-        return cls(structure, leaves, known)
-
-
-def _known(v: Shaped) -> Seen:
-    if np.shape(v) and not in_c_order(tuple(np.shape(v)), strides_of(v)):
-        raise StagingError(
-            "a list that is read or grows as staged values say holds an array that does not lie in "
-            "C order; put a copy into it, a.copy()"
-        )
-    like = seen(v)
-    return like._replace(lay=None, weak=like.weak if like.weak in (True, False) else None)
-
-
-class Form(NamedTuple):
-    """What all items of a list are: constants, and numbers and arrays of one type."""
-
-    structure: Structure
-    constants: tuple[Any, ...]  # None in the places of numbers
-    likes: tuple[Seen | None, ...]  # None for a constant
-
-    @classmethod
-    def of(cls, examples: Sequence[Example]) -> "Form":
-        """What items are that show this."""
-        first = examples[0]
-        for e in examples:
-            if e.structure != first.structure:
-                raise StructureError(
-                    f"{ITEM} is {first.structure} and {e.structure} {WHERE}; make it the same"
-                )
-        likes = []
-        for k, known in enumerate(zip(*[e.seen for e in examples], strict=True)):
-            leaves, numbers = [e.leaves[k] for e in examples], [t for t in known if t is not None]
-            constant = not numbers and all([same_constant(v, leaves[0]) for v in leaves])
-            if not constant and len(numbers) < len(known):
-                shown = " and ".join(dict.fromkeys(map(_shown, leaves)))
-                raise StructureError(
-                    f"{ITEM} is {shown} {WHERE}; what is no number must be the same there"
-                )
-            join_leaf(ITEM, leaves, known, WHERE)
-            likes.append(None if constant else joined(numbers)._replace(lay=None))
-        constants = [None if t else v for v, t in zip(first.leaves, likes, strict=True)]
-        return cls(first.structure, tuple(constants), tuple(likes))
-
-    @property
-    def numbers(self) -> list[Seen]:
-        """What is known of the numbers of an item."""
-        return [t for t in self.likes if t is not None]
-
-    def parts(self, leaves: Sequence[Any]) -> list[Any]:
-        """The numbers among the leaves of an item."""
-        return [v for v, t in zip(leaves, self.likes, strict=True) if t is not None]
-
-    def item(self, parts: Iterable[Any]) -> Any:
-        """An item with these numbers."""
-        left = iter(parts)
-        pairs = zip(self.constants, self.likes, strict=True)
-        return unflatten(self.structure, [c if t is None else next(left) for c, t in pairs])
-
-
-def _shown(v: Leaf) -> str:
-    return repr(v) if v is None or isinstance(v, str | bool | int | float) else show_type(v)
-
-
-class Count(NamedTuple):
-    """A length: a staged number, if it depends on values, and what has been added since."""
-
-    base: Any  # None for none
-    more: int
-
-    def number(self) -> Any:
-        """The length as a number, of the definition that is being written."""
-        base, more = self
-        return more if base is None else _sum(base, more) if more else base
-
-
-class Token:
-    """What lives as long as a list that holds copies of arrays, which may not be written then."""
-
-    __slots__ = ("__weakref__", "version")
-
-    def __init__(self) -> None:
-        self.version = 0
-
-
-class Wanted(BaseException):
-    """A form is given up: a list is to be stacked where it was made.
-
-    No handler of the user's, nor of who tries a form, is to catch it but the form at that place.
-    """
-
-    def __init__(
-        self, values: "List", examples: Sequence[Example], rooms: int, ends: str | None = None
-    ) -> None:
-        super().__init__(values, examples, rooms)
-        self.values, self.examples, self.rooms = values, examples, rooms
-        self.ends = ends  # what a program says that finds the room too small
-
-    def stack(self, level: StagedLevel) -> None:
-        """Stack the list, where it was made in the definition that is being written."""
-        if self.values.home is not level:
-            raise self
-        self.values.stack(self.examples, self.rooms)
-        self.values.ends = self.ends or self.values.ends
-
 
 # --- lists ----------------------------------------------------------------------------------------
 
@@ -191,39 +75,43 @@ def new(values: Iterable[Any]) -> Any:
     return made
 
 
-class List(ShownAs, Answering, HeldAsArray, list):
+class List(ShownAs, Answering, HeldAsArray, Growing, Listed, list):
     """A list that the function makes."""
 
     __slots__ = (
-        "arrays", "ends", "examples", "extent", "form", "home", "most", "peak", "sources",
-        "token",
+        "arrays", "ends", "examples", "extent", "form", "home", "most", "peak", "pool", "row",
+        "sources", "token",
     )  # fmt: skip
     _lineara_shown = list
     _lineara_kind = _OfLists(list, list)
-    home: Any
+    _lineara_own: dict[str, Callable[..., Any]]
     __hash__ = None  # type: ignore[assignment]
 
     def as_array(self) -> Any:
         """None: the items are converted one by one."""
         return None
 
+    def inner(self) -> Inner:
+        """What it shows of all lists in its place."""
+        items = raw(self)
+        return Inner(few(map(Example.of, items)), len(items), len(items))
+
     def stack(self, examples: Sequence[Example], rooms: int) -> None:
         """Let arrays hold the items, with room for more, and for more kinds of items."""
         items = raw(self)
-        self.examples = _few([*map(Example.of, items), *examples])
-        form = Form.of(self.examples)
-        columns = [form.parts(flatten(item)[0]) for item in items]
-        size = len(items) + rooms
-        arrays = []
-        for k, like in enumerate(form.numbers):
-            part = np.zeros((size, *like.type.shape), like.type.dtype)
-            staged = [(i, c[k]) for i, c in enumerate(columns) if isinstance(c[k], Traced)]
-            for i, c in enumerate(columns):
-                part[i] = 0 if isinstance(c[k], Traced) else c[k]
-            arrays.append(self.home.buffer(part))
-            for i, v in staged:
-                arrays[-1][i] = v
-        self.form, self.arrays, self.token, self.sources = form, arrays, Token(), []
+        every = [*map(Example.of, items), *examples]
+        self.form = form = form_of(self.home, None, every)
+        self.examples = few(every, form)
+        for pool in {id(p): p for p in form.pools if p}.values():
+            lists = sum([type(v) is not Row for v in items])
+            if pool.home is self.home:
+                pool.want((), rooms + lists)
+        columns = [form.parts(self.entered(e)) for e in every[: len(items)]]
+        self.arrays = [
+            filled(zeros(self.home, (len(items) + rooms,), like), (), [c[k] for c in columns])
+            for k, like in enumerate(form.numbers)
+        ]
+        self.token, self.sources = Token(), []
         self.extent = Count(None, len(items))
         self.most = self.peak = len(items)
         self._note([v for c in columns for v in c])
@@ -231,20 +119,14 @@ class List(ShownAs, Answering, HeldAsArray, list):
         list.extend(self, STORED)
         self.__class__ = Stacked  # type: ignore[assignment]
 
+    def entered(self, example: Example) -> list[Any]:
+        """The leaves of an item, with the numbers of the rows for the lists among them."""
+        pairs = zip(example.leaves, self.form.pools, example.inner, strict=True)
+        return [v if inner is None else row_of(pool, v) for v, pool, inner in pairs]
+
     def want(self, examples: Sequence[Example], rooms: int = 0) -> None:
         """The list is to be stacked; that is done at once in the definition where it was made."""
-        level = tracing()
-        while level is not None and level is not self.home and level.hands_on:
-            level = level.holder
-        if level is not self.home or level is None:
-            raise StagingError(
-                "a list was read or written where a staged number says, in a function within the "
-                "one that made it; pass an array"
-            )
-        wanted = Wanted(self, examples, rooms)
-        innermost = tracing()
-        assert innermost is not None, "there is the one where it was made"
-        wanted.stack(innermost)
+        settled(Wanted(self, examples, rooms))
 
     def _note(self, values: Iterable[Any]) -> None:
         """Remember arrays of which the rows are copies: they may not be written from now on."""
@@ -341,10 +223,10 @@ class _Instead:
 STORED = (_Instead(),) * 3  # so many are compared wherever they are a heap
 
 
-class _Rows(NamedTuple):
+class _Value(NamedTuple):
     """What a stacked list is beside its arrays and its length, where that is staged."""
 
-    form: Form
+    form: Form  # with what is known of rows
     length: int | None
 
 
@@ -352,22 +234,50 @@ class _OfStacked(Kind):
     """The kind of stacked lists.  Rebuilt from values that are no longer staged they are lists."""
 
     def keys(self, x: Any) -> list[Any]:
-        return [*range(len(x.arrays) + (x.extent.base is not None))]
+        return [*range(len(self.children(x, ())))]
 
     def children(self, x: Any, keys: Sequence[Any]) -> list[Any]:
-        return [*x.arrays, *([] if x.extent.base is None else [x.length])]
+        rows = [v for p in x.form.pools if p for v in p.parts()]
+        return [*x.arrays, *([] if x.extent.base is None else [x.length]), *rows]
 
     def aux(self, x: Any) -> Any:
-        return _Rows(x.form, None if x.extent.base is not None else x.extent.more)
+        return _Value(x.form.by_value(), None if x.extent.base is not None else x.extent.more)
 
     def make(self, aux, keys, values):
-        arrays = values if aux.length is not None else values[:-1]
-        length = values[-1] if aux.length is None else aux.length
-        level = tracing()
+        form, level, parts = aux.form, tracing(), iter(values)
+        arrays = [next(parts) for _ in form.numbers]
+        length = next(parts) if aux.length is None else aux.length
         if level is not None and all([getattr(a, "level", None) is level for a in arrays]):
-            return Stacked.of_arrays(level, aux.form, arrays, length)
-        pairs = [*zip(arrays, aux.form.numbers, strict=True)]
-        return [aux.form.item([_own(a[k], t) for a, t in pairs]) for k in range(int(length))]
+            pools = [p and Pool.of_parts(level, p, parts) for p in form.pools]
+            return Stacked.of_arrays(level, form._replace(pools=tuple(pools)), arrays, length)
+        return [*_plain(form, arrays, parts)[: int(length)]]
+
+
+def _plain(form: Form, arrays: Sequence[Any], parts: Iterator[Any]) -> list[Any]:
+    """The items that arrays hold, which are no longer staged; rows are lists."""
+    form = form._replace(pools=tuple([p and _plain_rows(p, parts) for p in form.pools]))
+    pairs = [*zip(arrays, form.numbers, strict=True)]
+    items = range(len(arrays[0]) if arrays else 0)
+    return [form.item([_own(a[k], t) for a, t in pairs], lambda rows, v: rows[v]) for k in items]
+
+
+def _plain_rows(known: Rows, parts: Iterator[Any]) -> Any:
+    """The rows of a pool as lists, by their numbers."""
+    arrays = [next(parts) for _ in known.form.numbers] if known.form else []
+    each = next(parts) if known.length is None else [known.length] * len(arrays[0])
+    if known.form is None or not arrays:
+        return [[] for _ in each]
+    inner = known.form._replace(
+        pools=tuple([p and _plain_rows(p, parts) for p in known.form.pools])
+    )
+    pairs = [*zip(arrays, inner.numbers, strict=True)]
+    return [
+        [
+            inner.item([_own(a[r][k], t) for a, t in pairs], lambda rows, v: rows[v])
+            for k in range(n)
+        ]
+        for r, n in enumerate(each)
+    ]
 
 
 def _own(v: Value, like: Seen) -> Any:
@@ -379,9 +289,6 @@ class Stacked(List):
     """A list whose items arrays hold.
 
     arrays     for each number of an item, those of all items
-    extent     how long it is
-    most, peak what it may be and have been at most, in this round and branch
-    ends       what the program says where it finds the room too small; None where it is reckoned
     sources    storage of arrays that it holds copies of, and how often these had been written
     """
 
@@ -396,7 +303,7 @@ class Stacked(List):
         made = cls()
         list.extend(made, STORED)
         made.home, made.form, made.arrays, made.ends = level, form, [*arrays], None
-        made.examples = [Example(form.structure, form.constants, form.likes)]
+        made.examples = [Example(form.structure, form.constants, form.likes, form.lists)]
         made.token, made.sources = Token(), []
         made.length = length
         made.most = made.peak = made.rooms
@@ -408,22 +315,9 @@ class Stacked(List):
         return self.arrays[0].shape[0] if self.arrays else 2**62
 
     @property
-    def length(self) -> Any:
-        """How long it is, a number or a staged one."""
-        return self.extent.number()
-
-    @length.setter
-    def length(self, n: Any) -> None:
-        if isinstance(n, Count):
-            self.extent = n
-            return
-        if type(n) is not int and not is_staged(n):
-            n = operator.index(n)
-        self.extent = Count(n, 0) if is_staged(n) else Count(None, n)
-
-    def length_is(self, n: int) -> bool:
-        """Whether it is known to be so long."""
-        return self.extent.base is None and self.extent.more == n
+    def mark(self) -> tuple[Any, int]:
+        """What is another one where it became longer or shorter."""
+        return self.extent
 
     def known_length(self, what: str) -> int:
         """How long it is, where that is known."""
@@ -437,11 +331,18 @@ class Stacked(List):
 
     # --- which items there are --------------------------------------------------------------------
 
+    def inner(self) -> Inner:
+        """What it shows of all lists in its place."""
+        n = None if self.extent.base is not None else self.extent.more
+        size = n if n is not None else self.rooms if self.arrays else self.most
+        return Inner(self.examples, size, n)
+
     def stack(self, examples: Sequence[Example], rooms: int) -> None:
         """Let the arrays hold more items, and items of more kinds."""
         if examples:
-            self.examples = _few([*self.examples, *examples])
-            form = Form.of(self.examples)
+            every = [*self.examples, *examples]
+            form = form_of(self.home, self.form, every)
+            self.examples = few(every, form)
             for k, (old, like) in enumerate(zip(self.form.numbers, form.numbers, strict=True)):
                 if old.type != like.type:
                     whole = self.arrays[k].now()
@@ -450,7 +351,7 @@ class Stacked(List):
         size = self.most + rooms
         if rooms and size > self.rooms:
             for k, like in enumerate(self.form.numbers):
-                part = _zeros(self.home, size, like)
+                part = zeros(self.home, (size,), like)
                 if self.rooms:
                     part[: self.arrays[k].shape[0]] = self.arrays[k]
                 self.arrays[k] = part
@@ -458,37 +359,19 @@ class Stacked(List):
     def _fitted(self, value: Tree) -> list[Any]:
         """The numbers of an item that is put into the list."""
         example = Example.of(value)
-        if Form.of([*self.examples, example]) != self.form:
+        if self.form is None or not self.form.fits(example, self.examples):
             self.want([example])
-        parts = self.form.parts(example.leaves)
+        parts = self.form.parts(self.entered(example))
         self._note(parts)
         return parts
-
-    def _grow(self) -> None:
-        """There is one more item."""
-        self.extent = Count(self.extent.base, self.extent.more + 1)
-        self.most += 1
-        self.peak = max(self.peak, self.most)
-
-    def _end(self) -> Any:
-        """The row behind the last item."""
-        end = self.length
-        if self.ends is None or not is_staged(end):
-            return end
-        full = op("less_equal")(self.rooms, end)
-        return checked(end, full, OutOfRoom, self.ends)
 
     def append(self, value: Tree) -> None:
         """One more item."""
         parts = self._fitted(value)
-        at_home = self.home is tracing()
-        reckoned = self.ends is None and at_home
-        if (reckoned and self.most >= self.rooms) or self.length_is(self.rooms):
-            self.want((), self.most + 1 if at_home else 1)
-        end = self._end()
+        end = self.end()
         for a, v in zip(self.arrays, parts, strict=True):
             a[end] = v
-        self._grow()
+        self.grow()
 
     def pop(self, at: SupportsIndex = -1) -> Any:
         """The last item, which goes; another one where the length is known."""
@@ -539,7 +422,7 @@ class Stacked(List):
             if not self.rooms:
                 self.want((), 1)
             n = n if is_staged(n) else level.number(level.as_box(np.int64(n)), True)
-            place = _sum(n, at) if at < 0 else min(at, self.rooms - 1)
+            place = sum_of(n, at) if at < 0 else min(at, self.rooms - 1)
             fails = op("less")(place, 0) if at < 0 else op("less_equal")(n, at)
         elif self.length_is(self.rooms):
             return at
@@ -554,8 +437,9 @@ class Stacked(List):
         """The item of a row; its arrays are copies that may not be written."""
         self._refuse_stale()
         parts = []
-        for a, like in zip(self.arrays, self.form.numbers, strict=True):
-            v = a[place]
+        each = zip(self.arrays, self.form.numbers, self.form.rows(), strict=True)
+        for a, like, pool in each:
+            v: Any = place if pool and _is_in_order(a) else a[place]
             if like.type.shape:
                 v = self._copy(v)
                 v.w.source = Aliases([self.token])
@@ -564,7 +448,7 @@ class Stacked(List):
             else:
                 v = _own(v, like)
             parts.append(v)
-        return self.form.item(parts)
+        return self.form.item(parts, Row.of)
 
     def _copy(self, part: Shaped) -> Any:
         """A part of an array as an array of the definition that is being written."""
@@ -596,22 +480,314 @@ class Stacked(List):
     def __len__(self) -> int:
         return self.known_length("the length")
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        pools = tuple([p and copied(p, memo) for p in self.form.pools])
+        arrays, form = [self._copy(a) for a in self.arrays], self.form._replace(pools=pools)
+        memo[id(self)] = made = Stacked.of_arrays(tracing_level(), form, arrays, self.extent)
+        return made
+
     def as_array(self) -> Any:
         """The items as one array, where they are numbers, arrays or tuples of as many of a type."""
         n = self.known_length("an array")
         self._refuse_stale()
         parts = [self._copy(a[:n]) for a in self.arrays]
         if self.form.structure == LEAF and parts:
-            return parts[0]
+            (pool,) = self.form.rows()
+            return parts[0] if pool is None else _items(pool, parts[0])
         flat = self.form.structure == flatten((0,) * len(parts))[1]
         same = len({like.type for like in self.form.numbers}) == 1
-        if not flat or not same or not n:
+        if not flat or not same or not n or any(self.form.rows()):
             return as_array([*self])
         axes = (1, 0, *range(2, parts[0].ndim + 1))
         return op("permute_dims")(op("stack")(*parts), axes=axes)
 
     def __repr__(self) -> str:
         return repr([*self])
+
+
+def _is_in_order(a: Any) -> bool:
+    """Whether an array has at each place the number of that place."""
+    a.w.buffer.here()
+    content = a.w.content()
+    return isinstance(content, np.ndarray) and bool((content == np.arange(len(content))).all())
+
+
+def _items(pool: Pool, rows: Any) -> Any:
+    """The items of rows, by their numbers, as one array."""
+    form, n = pool.form, pool.one
+    if n is None or form is None or form.structure != LEAF or not pool.arrays:
+        raise StagingError(
+            "an array of a list of lists that is read or grows as staged values say: the lists "
+            "must be known to be of one length, and hold numbers or arrays; make an array of each"
+        )
+    whole = pool.arrays[0][:, :n]
+    (inner,) = form.rows()
+    part = whole[rows]
+    return part if inner is None else _items(inner, part)
+
+
+def _used_outside() -> StagingError:
+    return StagingError(
+        "a list is used after the round of a staged loop, the branch or the function that has made "
+        "the list of lists in which it stands; take a copy, row.copy()"
+    )
+
+
+class _OfRows(Kind):
+    """The kind of rows: of a program that is being written, the number of the row."""
+
+    def keys(self, x: Any) -> list[Any]:
+        return [*range(len(self.children(x, ())))]
+
+    def children(self, x: Any, keys: Sequence[Any]) -> list[Any]:
+        whole = x.at_the_end()
+        return [x.row] if whole is None else _STACKED.children(whole, keys)
+
+    def aux(self, x: Any) -> Any:
+        whole = x.at_the_end()
+        return x.pool if whole is None else _STACKED.aux(whole)
+
+    def make(self, aux, keys, values):
+        if not isinstance(aux, Pool):
+            return _STACKED.make(aux, keys, values)
+        if not is_within(tracing(), aux.home):
+            raise _used_outside()
+        return Row.of(aux, values[0])
+
+
+_STACKED = Stacked._lineara_kind
+
+
+class Row(Stacked):
+    """A list that is a row of a pool.
+
+    pool    the pool
+    row     the number of the row
+    """
+
+    __slots__ = ()
+    _lineara_kind = _OfRows(list, tuple)  # not changed itself: the pool is
+
+    @classmethod
+    def of(cls, pool: Pool, row: Any) -> "Row":
+        """The list of that number."""
+        known = None if is_staged(row) else pool.rows.get(int(row))
+        if known is not None:
+            return known
+        made = cls()
+        list.extend(made, STORED)
+        made.be(pool, row)
+        return made
+
+    def be(self, pool: Pool, row: Any) -> None:
+        """Be the list of that number."""
+        self.pool, self.row = pool, row if is_staged(row) else int(row)
+        if type(self.row) is int:
+            pool.rows[self.row] = self
+
+    def at_the_end(self) -> Stacked | None:
+        """The list with arrays of its own, where the program ends."""
+        home: Any = self.home
+        if not home.ends:
+            return None
+        if home.holder is not None:
+            raise _used_outside()
+        parts = [self._copy(a) for a in self.arrays]
+        return Stacked.of_arrays(home, self.form, parts, self.extent)
+
+    home = property(lambda self: self.pool.home)
+    form = property(lambda self: self.pool.form)
+    examples = property(lambda self: self.pool.examples)
+    token = property(lambda self: self.pool.token)
+    ends = property(lambda self: self.pool.columns.ends)
+    arrays = property(lambda self: [a[self.row] for a in self.pool.arrays])
+    sources = property(
+        lambda self: self.pool.sources, lambda self, v: setattr(self.pool, "sources", v)
+    )
+
+    @property
+    def rooms(self) -> int:
+        """For how many items there is room."""
+        return self.pool.width if self.pool.arrays else 2**62
+
+    @property
+    def most(self) -> int:
+        """How long the longest row may be."""
+        return self.pool.columns.most
+
+    @most.setter
+    def most(self, n: int) -> None:
+        self.pool.columns.most = max(self.pool.columns.most, n)
+
+    @property
+    def peak(self) -> int:
+        """How long the longest row may have been."""
+        return self.pool.columns.peak
+
+    @peak.setter
+    def peak(self, n: int) -> None:
+        self.pool.columns.peak = n
+
+    @property
+    def extent(self) -> Count:
+        """How long it is."""
+        pool: Any = self.pool
+        if pool.each is None:
+            return Count(None, pool.one)
+        n = pool.each[self.row]
+        return Count(n.level.number(n.v, True), 0) if isinstance(n, Traced) else Count(None, int(n))
+
+    @extent.setter
+    def extent(self, n: Count) -> None:
+        if self.pool.each is None:
+            self.pool.want([Inner((), 0, None)])
+        each: Any = self.pool.each
+        each[self.row] = n.number()
+
+    @property
+    def mark(self) -> tuple[Any, int]:
+        """What is another one where a row became longer or shorter."""
+        each = self.pool.each
+        return (None, -1) if each is None else (each.w.buffer, each.w.buffer.version)
+
+    def inner(self) -> Inner:
+        """What it shows of all lists in its place."""
+        return Inner((), 0, None, self.pool)
+
+    def want(self, examples: Sequence[Example], rooms: int = 0) -> None:
+        """There are to be other items in the rows, or more of them."""
+        if examples:
+            self.pool.want([Inner(examples, 0, self.pool.one)])
+        if rooms:
+            self.more_room(rooms)
+
+    def more_room(self, rooms: int) -> None:
+        """There is to be room for so many more items."""
+        self.pool.columns.more_room(rooms)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return Row.of(copied(self.pool, memo), self.row)
+
+    def _as_list(self, name: str) -> Callable[..., Any]:
+        """A method of lists, of a list with these items, which are then those of the row."""
+
+        def call(*args: Any, **options: Any) -> Any:
+            items = List([*self])
+            items.home, items.ends = tracing_level(), None
+            y = getattr(items, name)(*args, **options)
+            if len(items) != self.known_length("the items"):
+                self.clear()
+                self.extend(items)
+            else:
+                for k, v in enumerate(items):
+                    self[k] = v
+            return y
+
+        return call
+
+
+def copied(pool: Pool, memo: dict[int, Any]) -> Pool:
+    """The copy of a pool that stands for it among what is copied with it."""
+    if id(pool) not in memo:
+        level = tracing_level()
+        parts = iter([level.buffer(a) for a in pool.parts()])
+        memo[id(pool)] = Pool.of_parts(level, pool.shape(), parts)
+    return memo[id(pool)]
+
+
+def row_of(pool: Pool, x: Any) -> Any:
+    """The number of the row that a list is in a pool; it becomes one."""
+    if isinstance(x, Row):
+        return x.row
+    if x.home is not tracing():
+        settled(_RowWanted(x, [pool], 0))
+    else:
+        _become_row(x, pool)
+    return x.row
+
+
+class _RowWanted(Wanted):
+    """A form is given up, as a list is to be a row of a pool where it was made."""
+
+    def stack(self, level: StagedLevel) -> None:
+        if self.values.home is not level:
+            raise self
+        _become_row(self.values, self.examples[0])
+
+
+class TogetherWanted(Wanted):
+    """A form is given up, as two lists are to be rows of one pool where they were made."""
+
+    def __init__(self, a: List, b: List) -> None:
+        super().__init__(a, [b], 0)
+
+    def stack(self, level: StagedLevel) -> None:
+        """Let both be rows."""
+        a, (b,) = self.values, self.examples
+        if a.home is not level or b.home is not level:
+            raise self
+        pool = Pool(level)
+        for x in (a, b):
+            _become_row(x, pool)
+
+
+def _become_row(x: Any, pool: Pool) -> None:
+    """Let a list be a new row of a pool."""
+    if not is_within(x.home, pool.home):
+        raise StagingError(
+            "a list was put into a list of lists that a round of a staged loop, or a branch, "
+            "makes, and was made before it; put a copy into it, row.copy()"
+        )
+    inner = x.inner()
+    if not pool.fits(inner):
+        pool.want([inner])
+    row = pool.add()
+    if isinstance(x, Stacked):
+        for a, part in zip(pool.arrays, x.arrays, strict=True):
+            n = min(part.shape[0], pool.width)
+            a[row, :n] = part[:n]
+        pool.sources += x.sources
+    elif pool.form is not None:
+        x.form = pool.form
+        columns = [pool.form.parts(x.entered(e)) for e in map(Example.of, raw(x))]
+        for k, a in enumerate(pool.arrays):
+            filled(a, (row,), [c[k] for c in columns])
+        x.sources = pool.sources
+        x._note([v for c in columns for v in c])
+        pool.sources = x.sources
+    n = x.extent if isinstance(x, Stacked) else Count(None, len(raw(x)))
+    if pool.each is not None:
+        pool.each[row] = n.number()
+    if not isinstance(x, Stacked):
+        list.clear(x)
+        list.extend(x, STORED)
+    x.__class__ = Row
+    made: Any = x
+    made.be(pool, row)
+
+
+def filled(a: Any, at: tuple[Any, ...], values: Sequence[Any]) -> Any:
+    """An array, with these in the first places of a part of it: what is known at once."""
+    n = len(values)
+    known = np.zeros((n, *a.shape[len(at) + 1 :]), a.dtype)
+    for i, v in enumerate(values):
+        known[i] = 0 if isinstance(v, Traced) else v
+    if n:
+        a[(*at, slice(0, n))] = known
+    for i, v in enumerate(values):
+        if isinstance(v, Traced):
+            a[(*at, i)] = v
+    return a
+
+
+def same_list(a: "Row", b: "Row") -> Any:
+    """Whether two rows are one list."""
+    if a.pool is not b.pool:
+        return False
+    if type(a.row) is int and type(b.row) is int:
+        return a.row == b.row
+    y: Any = op("equal")(a.row, b.row)
+    return y.level.number(y.v, True)
 
 
 def _read(name: str) -> Callable[..., Any]:
@@ -633,7 +809,31 @@ for _name in ("index", "count", "__contains__", "__eq__", "__ne__", "__lt__", "_
     setattr(Stacked, _name, _read(_name))
 for _name in ("insert", "remove", "reverse", "sort", "__delitem__", "__imul__"):
     setattr(Stacked, _name, _written(_name))
-for _class in (List, Stacked):
+
+
+def _as_it_is(name: str) -> Callable[..., Any]:
+    """A method as the class has it that the list is of when it is called.
+
+    What an argument is evaluated for may have stacked it since the method was looked up.
+    """
+
+    def method(self: List, *args: Any, **options: Any) -> Any:
+        return type(self)._lineara_own[name](self, *args, **options)
+
+    method.__name__ = name
+    return method
+
+
+for _class in (List, Stacked, Row):
+    _class._lineara_own = {
+        n: getattr(_class, n) for n in dir(list) if n[0] != "_"
+    }  # before any of them is replaced
+for _name in List._lineara_own:
+    setattr(List, _name, _as_it_is(_name))
+    for _class in (Stacked, Row):
+        if _name in vars(_class):
+            delattr(_class, _name)
+for _class in (List, Stacked, Row):
     _class.__name__ = _class.__qualname__ = "list"
 _Through.__name__ = "list_iterator"
 
@@ -641,70 +841,3 @@ _Through.__name__ = "list_iterator"
 def raw(x: List) -> list[Any]:
     """The items of a list that is not stacked."""
     return list.__getitem__(x, slice(None))
-
-
-def _few(examples: Iterable[Example]) -> list[Example]:
-    """One example of each kind."""
-    kinds: dict[Any, Example] = {}
-    for e in examples:
-        whole = [type(v) is int and abs(v) <= EXACT for v in e.leaves]
-        pairs = zip(e.leaves, e.seen, strict=True)
-        constants = [id(v) if t is None else None for v, t in pairs]
-        kinds.setdefault((e.structure, *e.seen, *whole, *constants), e)
-    return [*kinds.values()]
-
-
-def tracing_level() -> StagedLevel:
-    """The definition that is being written."""
-    level = tracing()
-    assert level is not None, "lists are stacked in traces"
-    return level
-
-
-def _sum(n: Value, k: int) -> Any:
-    y = op("add")(n, k)
-    return y.level.number(y.v, True)
-
-
-def _zeros(level: StagedLevel, size: int, like: Seen) -> Any:
-    """An array that items are written into."""
-    return level.buffer(np.zeros((size, *like.type.shape), like.type.dtype))
-
-
-class Extents:
-    """How long the stacked lists that a block reaches become in it, beside how long they were."""
-
-    def __init__(self, lists: Iterable[Stacked]) -> None:
-        self.before = [(x, x.most, x.peak) for x in lists]
-        for x, most, _ in self.before:
-            x.peak = most
-
-    def end(self) -> list[tuple[Stacked, int, int]]:
-        """How much longer each may be at the end, and was on the way; they are as before."""
-        grown = []
-        for x, most, peak in self.before:
-            grown.append((x, x.most - most, x.peak - most))
-            x.most, x.peak = most, peak
-        return grown
-
-
-def longest(blocks: Iterable[Sequence[tuple[Stacked, int, int]]]) -> list[tuple[Stacked, int, int]]:
-    """How much longer lists may be after one of several blocks."""
-    most: dict[int, tuple[Stacked, int, int]] = {}
-    for x, *grown in [g for block in blocks for g in block]:
-        _, more, peak = most.get(id(x), (x, 0, 0))
-        most[id(x)] = x, max(more, grown[0]), max(peak, grown[1])
-    return [*most.values()]
-
-
-def lengthen(
-    level: StagedLevel, grown: Iterable[tuple[Stacked, int, int]], rounds: int = 1
-) -> None:
-    """Lists are longer after a form; where they were made there must be room for that."""
-    longer = [(x, max(more, 0), most) for x, more, most in grown if x.ends is None]
-    peaks = [x.most + more * (rounds - 1) + most for x, more, most in longer]
-    for (x, *_), peak in zip(longer, peaks, strict=True):
-        if x.home is level and peak > x.rooms:
-            raise Wanted(x, (), peak - x.most)
-    for (x, more, _), peak in zip(longer, peaks, strict=True):
-        x.peak, x.most = max(x.peak, peak), x.most + more * rounds

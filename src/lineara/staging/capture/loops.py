@@ -39,7 +39,8 @@ from lineara.staging.capture.columns import (
 )
 from lineara.staging.capture.containers import Name, Snapshot, doubt, in_use, refuse_changes
 from lineara.staging.capture.joins import held, is_leaf, same_constant
-from lineara.staging.capture.lists import Count, Extents, Stacked, Wanted, lengthen
+from lineara.staging.capture.list_items import Count, Extents, Wanted, lengthen, settled
+from lineara.staging.capture.lists import List, Row, TogetherWanted
 from lineara.staging.capture.records import Record, change, mark_aliases, record, together
 from lineara.staging.capture.variables import (
     CONTINUED,
@@ -150,7 +151,7 @@ class Loop:
             self.level.back_to(mark)
         raise StagingError("a loop: what it carries from round to round never becomes the same")
 
-    def _lengthen(self, grown: Sequence[tuple[Stacked, int, int]]) -> None:
+    def _lengthen(self, grown: Sequence[tuple[Any, int, int]]) -> None:
         """Lists are longer after the loop."""
         rounds = self.rounds if type(self.rounds) is int else 1
         if rounds is not self.rounds:
@@ -306,6 +307,8 @@ class Loop:
                 return None
             if end.tree is start or (begin is UNSET and not self._may_be_kept(n, end)):
                 continue
+            if isinstance(end.tree, List):
+                self._exchanged(start, end.tree)
             if begin is UNSET:
                 end = body.columns[n,] = or_unset(body.columns.get(("tagged", n), end))
             elif end.tree is UNSET:
@@ -332,6 +335,13 @@ class Loop:
         bound = self.perhaps[n][1] if n in self.perhaps else self.codes
         in_every = bound == self.codes and self._runs() and not is_perhaps(end.tree)
         return n in self.slots or n in self.missed or (ON in bound and not in_every)
+
+    def _exchanged(self, start: Any, end: Any) -> None:
+        """Lists that change names from round to round are rows of one pool."""
+        both = [x for x in (start, end) if isinstance(x, List) and not isinstance(x, Row)]
+        others = [self.start.get(n, begin) for n, begin in self.before.items()]
+        if len(both) == 2 and start.home is end.home and any([end is x for x in others]):
+            settled(TogetherWanted(*both))
 
     def _step(self, start: Count, end: Count) -> int | None:
         """By how much a list grows in every round; None where that depends on values."""

@@ -76,7 +76,9 @@ def record(
         nodes = [level.formal(n, known) for n, known in formals]
         variables = [n.now().v.var for n in nodes]
         copied = len(level.shared.copied)
-        columns = {key: column(level, tree) for key, tree in run(level, nodes).items()}
+        left = run(level, nodes)
+        level.ends = True
+        columns = {key: column(level, tree) for key, tree in left.items()}
         level.shared.refuse_changes()
         level.shared.refuse_writes(copied)
         changed = {

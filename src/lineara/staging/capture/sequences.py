@@ -16,7 +16,8 @@ from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.ops.value_checks import checked
 from lineara.staging.capture.choices import OneOf
-from lineara.staging.capture.lists import List, Stacked, is_staged
+from lineara.staging.capture.list_items import is_staged
+from lineara.staging.capture.lists import List, Stacked
 from lineara.staging.control_flow import tracing
 from lineara.staging.windows import is_window
 from lineara.tape.node import Traced
@@ -35,7 +36,7 @@ class Items:
     def __init__(self, rounds: Any, at: Any, *of: "Items", stacked: Stacked | None = None) -> None:
         self.rounds, self.at = rounds, at
         self._next = 0
-        own = [] if stacked is None else [(stacked, stacked.extent)]
+        own = [] if stacked is None else [(stacked, stacked.mark)]
         self.stacked = [*own, *[pair for items in of for pair in items.stacked]]
 
     def __reduce__(self) -> Any:
@@ -58,7 +59,7 @@ class Items:
     def refuse_growth(self) -> None:
         """Refuse to have gone through a list that has become longer or shorter meanwhile."""
         for x, (base, more) in self.stacked:
-            if not isinstance(x, Stacked) or x.extent.base is not base or x.extent.more != more:
+            if not isinstance(x, Stacked) or x.mark[0] is not base or x.mark[1] != more:
                 raise StagingError(
                     "a list that is held as an array, since staged values say how it is read or "
                     "grows, became longer or shorter while a loop went through it; loop over a "
