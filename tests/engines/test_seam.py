@@ -86,8 +86,8 @@ def test_an_engine_that_cannot_what_is_asked_says_what_is_missing(name, ask, why
 def test_an_engine_that_is_not_there_is_an_error():
     with pytest.raises(ProgramError) as caught:
         run(PROGRAM, "f", 3.0, engine="compiled")
-    assert (
-        str(caught.value) == "there is no engine compiled; there is native, adaptive, interpreter"
+    assert str(caught.value) == (
+        "there is no engine compiled; there is native, native exact, adaptive, interpreter"
     )
 
 

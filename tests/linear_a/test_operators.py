@@ -492,8 +492,10 @@ OPERATORS = {f.__name__.rstrip("_"): f for f in (
     linear_recursion, of_parts,
 )} | dict.fromkeys((f"linear_{f}" for f in (
     "expm", "logm", "sqrtm", "cosm", "sinm", "tanm", "coshm", "sinhm", "tanhm",
-)), tangent_of_function) | dict.fromkeys(("conj", "real", "imag"), alone)  # fmt: skip
-MORE = ("einsum", "matmul", "where")  # they may cost more than their transposes
+)), tangent_of_function) | dict.fromkeys(("conj", "real", "imag"), alone) | {
+    "live_factor": where,
+}  # fmt: skip
+MORE = ("einsum", "matmul", "where", "live_factor")  # they may cost more than their transposes
 
 
 def test_every_linear_operator_is_drawn():

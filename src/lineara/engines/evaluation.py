@@ -18,9 +18,9 @@ from lineara.facts.types import show
 from lineara.linear_a.check import counted
 from lineara.linear_a.program import Program
 
-_NATIVE, _INTERPRETER = Native(), Interpreter()
-# the first that can what is asked
-ENGINES: tuple[Engine, ...] = (_NATIVE, Adaptive(_NATIVE, _INTERPRETER), _INTERPRETER)
+_EXACT, _INTERPRETER = Native(exact=True), Interpreter()
+# the first that can what is asked; one that goes over from the interpreter keeps its bits
+ENGINES: tuple[Engine, ...] = (Native(), _EXACT, Adaptive(_EXACT, _INTERPRETER), _INTERPRETER)
 
 
 def run(

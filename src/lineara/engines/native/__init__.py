@@ -15,16 +15,17 @@ from lineara.linear_a.program import Program
 
 
 class Native(Engine):
-    """Machine code, with the interpreter's values to the bit.
+    """Machine code, with the interpreter's values up to the rounding of sums; `exact`: to the bit.
 
-    What it does not take it says; values that are not what a program's types say, as exact numbers
-    or matrices that do not lie in C order, go to the interpreter.
+    What it does not take it says; values that are not what a program's types say, as exact numbers,
+    go to the interpreter; if `exact`, so do matrices that do not lie in C order.
     """
 
-    name = "native"
     compiles = True
 
-    def __init__(self) -> None:
+    def __init__(self, exact: bool = False) -> None:
+        self.exact = exact
+        self.name = "native exact" if exact else "native"
         self.interpreter = Interpreter()
 
     def takes(self, program: Program, name: str) -> str | None:
@@ -36,7 +37,7 @@ class Native(Engine):
 
     def code(self, program: Program, name: str) -> Lowered | str:
         """The definition as text of LLVM, or why there is none."""
-        known, key = program.noted["native code"], (name, self.trusts(program, name))
+        known, key = program.noted["native code"], (name, self.trusts(program, name), self.exact)
         if key not in known:
             try:
                 known[key] = lowered(program, *key)
@@ -49,11 +50,12 @@ class Native(Engine):
 
         A run in doubt is done again, so what acts never is.
         """
-        return name not in program.noted["native doubted"] and not program.acting[name]
+        doubted = name in program.noted["native doubted"] or program.acting[name]
+        return not (self.exact or doubted)
 
     def kernel(self, program: Program, name: str) -> Kernel:
         """The definition as machine code."""
-        known, key = program.noted["native"], (name, self.trusts(program, name))
+        known, key = program.noted["native"], (name, self.trusts(program, name), self.exact)
         if key not in known:
             code, llvm = self.code(program, name), compiler()
             assert isinstance(code, Lowered), "it is taken"
@@ -71,7 +73,7 @@ class Native(Engine):
             for p, v in zip(d.params, values, strict=True)
             for part in taken_apart(program, p.type, v)
         ]
-        given = [fitted(v, t) for v, t in zip(parts, kernel.code.inputs, strict=True)]
+        given = [fitted(v, t, self.exact) for v, t in zip(parts, kernel.code.inputs, strict=True)]
         if any([v is None for v in given]):
             return self.interpreter.evaluate(program, name, values, ask)
         try:
@@ -90,7 +92,7 @@ def is_installed() -> bool:
     return compiler() is not None
 
 
-def fitted(value: Any, t: ArrayType) -> Any:
+def fitted(value: Any, t: ArrayType, exact: bool) -> Any:
     """A value that code may read; None for one that it may not."""
     if not t.shape:
         number = np.asarray(value)
@@ -99,7 +101,7 @@ def fitted(value: Any, t: ArrayType) -> Any:
         return None
     if value.flags.c_contiguous and value.flags.aligned:
         return value
-    return np.ascontiguousarray(value) if value.ndim == 1 else None
+    return None if exact and value.ndim > 1 else np.ascontiguousarray(value)
 
 
 __all__ = ["Native", "is_installed"]

@@ -1,28 +1,38 @@
 """Primitives of arrays: elements are read and written in place, elementwise ones are one loop.
 
-What has no code here is called back: the interpreter's own evaluation, on the buffers.  A result
-that NumPy does not lay out in C order, as LAPACK's, would make later sums another order than the
-interpreter's, so the run is given up there; and a primitive that sums does not take an array of two
-axes or more that NumPy may have laid out otherwise.
+What has no code here is called back: the interpreter's own evaluation, on the buffers.  Exact code
+has NumPy's order of sums, so a primitive that sums is called back, with what NumPy laid out in C
+order, and where a result comes in another order the run is given up.
 """
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from lineara.engines.interpreter import Machine
+from lineara.engines.native import folds
 from lineara.engines.native import numbers as nm
-from lineara.engines.native.emit import Emitter
+from lineara.engines.native.emit import INDEX, Emitter
 from lineara.engines.native.scalars import RULES, converted, pythons
+from lineara.engines.native.strided import (
+    Plain,
+    Spot,
+    at_offset,
+    beside,
+    broadcast,
+    offset_of,
+    part,
+    spot,
+    steps_of,
+    strides_of,
+    type_of,
+    view,
+)
 from lineara.engines.native.symbols import Loop, adds_as_sum, numpy_loop
 from lineara.facts.primitive import Constant, Elementwise, Structural
 from lineara.facts.types import ArrayType
 from lineara.linear_a import syntax as ir
-
-Plain = nm.Num | nm.Arr
-INDEX = ArrayType((), np.dtype(np.int64))
 
 
 def plain(x: nm.Held) -> Plain:
@@ -32,18 +42,6 @@ def plain(x: nm.Held) -> Plain:
     return x
 
 
-def type_of(x: Plain) -> ArrayType:
-    """The type of a number or an array."""
-    return x.type if isinstance(x, nm.Arr) else TYPES[x.kind]
-
-
-TYPES = {
-    "f64": ArrayType((), np.dtype(float)),
-    "i64": INDEX,
-    "bool": ArrayType((), np.dtype(bool)),
-}
-
-
 def primitive(
     em: Emitter, e: ir.Prim, held: Sequence[nm.Held], at: dict[ir.Var, nm.Held], t: ArrayType
 ) -> nm.Held:
@@ -51,6 +49,9 @@ def primitive(
     if e.name == "live_factor" and em.demand.trusts(e):
         return trusted(em, plain(held[1]), t)
     args = list(map(plain, held))
+    if e.name not in STRIDED and not (e.name in RULES and e.name not in OF_ARRAYS):
+        at = dict(zip(at, em.in_order(at.values()), strict=True))
+        args = [plain(at[v]) for v in e.args]
     if e.name.startswith("check_"):
         return checked(em, e, args, at)
     numbers = [x for x in args if isinstance(x, nm.Num)]
@@ -72,7 +73,7 @@ def primitive(
 def trusted(em: Emitter, x: Plain, t: ArrayType) -> Plain:
     """A factor as it is; a run in which one is not finite starts again, with masks."""
     if isinstance(x, nm.Arr):
-        with em.each(x.type.size) as i:
+        with em.nest(x.type.shape, steps_of(x)) as (i,):
             em.trust(em.load(x, i))
     else:
         em.trust(x)
@@ -117,11 +118,11 @@ def elementwise(
             return by_loop(em, e, args, t, kind)
     with em.kept(args):
         y = em.array(t)._replace(as_numpys=sure)
-    with em.each(t.size) as i:
-        numbers = [em.load(x, i) if isinstance(x, nm.Arr) else x for x in args]
-        value = rule(em, kind, numbers)
+    steps = [steps_of(x) if isinstance(x, nm.Arr) else [0] * t.ndim for x in args]
+    with em.nest(t.shape, *steps, strides_of(t.shape)) as (*of, to):
+        value = rule(em, kind, [at_offset(em, x, i) for x, i in zip(args, of, strict=True)])
         assert value is not None
-        em.store(value, y, i)
+        em.store(value, y, to)
     return y
 
 
@@ -136,6 +137,7 @@ def by_loop(em: Emitter, e: ir.Prim, args: Sequence[Plain], t: ArrayType, kind: 
     loop = numpy_loop(f, kinds, kind) if len(args) == f.nin else None
     if loop is None:
         return None
+    args = list(map(plain, em.in_order(args)))
     sure = t.ndim < 2 or all([x.as_numpys for x in args if isinstance(x, nm.Arr)])
     with em.kept(args):
         y = em.array(t)._replace(as_numpys=sure) if t.shape else None
@@ -191,8 +193,8 @@ def looped(
 
 def called_back(em: Emitter, e: ir.Leaf, at: dict[ir.Var, nm.Held], t: ArrayType) -> Plain:
     """What the interpreter makes of a leaf, on values that are its own."""
-    operands = [plain(x) for x in at.values()]
-    sure = all([x.as_numpys for x in operands if isinstance(x, nm.Arr)])
+    operands = list(map(plain, em.in_order(at.values())))
+    sure = not em.exact or all([x.as_numpys for x in operands if isinstance(x, nm.Arr)])
     if isinstance(e, ir.Prim) and not sure:
         moves = isinstance(e.primitive, Elementwise | Constant | Structural)
         if not (moves or e.name in ("where", "keep")):
@@ -211,7 +213,8 @@ def called_back(em: Emitter, e: ir.Leaf, at: dict[ir.Var, nm.Held], t: ArrayType
         )
 
     shows = isinstance(e, ir.Prim) and e.primitive.view  # a view lies as it likes
-    (y,) = em.answered(operands, [type_of(x) for x in operands], [t], answer, sure and not shows)
+    sure = sure and not shows and em.exact
+    (y,) = em.answered(operands, [type_of(x) for x in operands], [t], answer, sure)
     return y
 
 
@@ -241,113 +244,48 @@ def checked(em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held
 # --- parts of arrays ------------------------------------------------------------------------------
 
 
-def place(
-    em: Emitter,
-    x: nm.Arr,
-    at: Sequence[Any],
-    held: dict[ir.Var, nm.Held],
-    complain: Callable[[], object],
-) -> tuple[nm.Num, tuple[int, ...]] | None:
-    """Where a part of an array begins, in elements, and its shape; None where it is in pieces."""
-    shape = x.type.shape
-    if len(at) > len(shape):
-        return None
-    start: nm.Num = nm.constant("i64", 0)
-    for axis, p in enumerate(at):
-        size = int(np.prod(shape[axis + 1 :], dtype=int))
-        if isinstance(p, slice):
-            if any(isinstance(k, ir.Var) for k in (p.start, p.stop, p.step)):
-                return None
-            first, stop, step = p.indices(shape[axis])
-            if step != 1 or axis + 1 < len(at):
-                return None
-            start = moved(em, start, nm.constant("i64", first), size)
-            return start, (max(stop - first, 0), *shape[axis + 1 :])
-        index = held[p] if isinstance(p, ir.Var) else whole(p)
-        if not isinstance(index, nm.Num) or index.kind != "i64":
-            return None
-        start = moved(em, start, within(em, index, shape[axis], complain), size)
-    return start, shape[len(at) :]
-
-
-def whole(p: object) -> nm.Num | None:
-    """A position that the text has."""
-    if isinstance(p, int | np.integer) and not isinstance(p, bool | np.bool_):
-        return nm.constant("i64", operator.index(p))
-    return None
-
-
-def moved(em: Emitter, start: nm.Num, by: nm.Num, size: int) -> nm.Num:
-    """start + by · size."""
-    step = RULES["multiply"](em, "i64", [by, nm.constant("i64", size)])
-    assert step is not None
-    y = RULES["add"](em, "i64", [start, step])
-    assert y is not None
-    return y
-
-
-def within(em: Emitter, index: nm.Num, n: int, complain: Callable[[], object]) -> nm.Num:
-    """A position counted from the beginning; one that is not there is complained of."""
-    ends = None if index.affine is None else index.affine.range()
-    if ends is not None and index.affine is not None:
-        if ends[0] >= 0 and ends[1] < n:
-            return index
-        if -n <= ends[0] and ends[1] < 0:
-            return nm.Num("i64", affine=index.affine.plus(nm.Affine(n)))
-    i = em.text(index)
-    below = em.let(f"icmp slt i64 {i}, 0")
-    i = em.let(f"select i1 {below}, i64 {em.let(f'add i64 {i}, {n}')}, i64 {i}")
-    em.must(em.let(f"icmp ult i64 {i}, {n}"), complain)
-    return nm.Num("i64", i)
-
-
-def part(em: Emitter, x: nm.Arr, start: nm.Num, shape: tuple[int, ...]) -> nm.Arr:
-    """A part of an array that is an array, in the same memory."""
-    begin = moved(em, nm.Num("i64", x.at) if x.at else nm.constant("i64", 0), start, 1)
-    text = em.text(begin)
-    return nm.Arr(
-        x.buffer, ArrayType(shape, x.type.dtype), "" if text == "0" else text, x.as_numpys
-    )
-
-
 def indexed(
     em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
 ) -> Plain | None:
-    """x[at]: an element, or a part that is in one piece."""
+    """x[at]: an element, or a part, which is copied only where its places follow no strides."""
     (x,) = args
     parts = ir.parts_of(e.params["at"])
     if not isinstance(x, nm.Arr) or nm.kind_of(x.type) is None:
         return None
-    found_at = place(em, x, parts, at, lambda: called_back(em, e, at, t))
-    if found_at is None:
+    where = spot(em, x, parts, at, lambda: called_back(em, e, at, t))
+    if where is None or (em.exact and not where.is_plain):
         return None
-    start, shape = found_at
-    assert shape == t.shape
-    return part(em, x, start, shape) if shape else em.load(x, start)
+    assert where.shape == t.shape
+    if where.table is None:
+        return part(em, x, where) if t.shape else em.load(x, where.start)
+    with em.kept(args):
+        y = em.array(t)
+    places = em.literal(where.table, ArrayType(t.shape, INDEX.dtype))
+    assert isinstance(places, nm.Arr), "it has axes"
+    with em.each(t.size) as i:
+        em.store(em.load(x, offset_of(em, where.start, em.load(places, i))), y, i)
+    return y
 
 
 def scattered(
     em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
 ) -> Plain | None:
-    """Zeros with v added at one place."""
+    """Zeros with v added at one place, or at several."""
     (v,) = args
     parts = ir.parts_of(e.params["at"])
-    if nm.kind_of(t) is None or type_of(v).dtype != t.dtype:
+    kind = nm.kind_of(t)
+    if kind is None or type_of(v).dtype != t.dtype:
         return None
     with em.trial():
-        y = em.array(t)
-        spot = place(em, y, parts, at, lambda: None)
-    if spot is None or spot[1] != type_of(v).shape:
+        where = spot(em, em.array(t), parts, at, lambda: None)
+    if where is None or where.shape != type_of(v).shape or (em.exact and not where.is_plain):
         return None
     with em.kept(args):
         y = em.array(t)
     em.cleared(y)
-    spot = place(em, y, parts, at, lambda: called_back(em, e, at, t))
-    assert spot is not None
-    if isinstance(v, nm.Arr):
-        em.copy(v, part(em, y, *spot))
-    else:
-        em.store(v, y, spot[0])
+    where = spot(em, y, parts, at, lambda: called_back(em, e, at, t))
+    assert where is not None
+    accumulated(em, y, where, v, kind)
     return y
 
 
@@ -366,46 +304,40 @@ def written(
     parts = ir.parts_of(e.at)
     fitting = isinstance(x, nm.Arr) and kind is not None
     fitting = fitting and (value is None or type_of(value).dtype == t.dtype)
-    spot = None
+    where = None
     if fitting and isinstance(x, nm.Arr):
         with em.trial():
-            spot = place(em, x, parts, at, lambda: None)
-    if spot is None or not isinstance(x, nm.Arr) or kind is None:
+            where = spot(em, x, parts, at, lambda: None)
+    if where is None or not isinstance(x, nm.Arr) or kind is None:
         return called_back(em, e, at, t)
-    if value is not None and type_of(value).shape != spot[1]:
+    if (value is not None and type_of(value).shape != where.shape) or (
+        em.exact and not where.is_plain
+    ):
         return called_back(em, e, at, t)
-    spot = place(em, x, parts, at, lambda: called_back(em, e, at, t))
-    assert spot is not None
-    start, shape = spot
+    where = spot(em, x, parts, at, lambda: called_back(em, e, at, t))
+    assert where is not None
     with em.kept([value]):
         y = em.own(x, mine)
     if isinstance(e, ir.Accum):
-        accumulated(em, y, start, shape, value, kind)
-    elif value is None:
-        em.cleared(part(em, y, start, shape)) if shape else em.store(nm.constant(kind, 0), y, start)
-    elif isinstance(value, nm.Arr):
-        em.copy(value, part(em, y, start, shape))
+        accumulated(em, y, where, value, kind)
+    elif where.is_plain and isinstance(value, nm.Arr):
+        em.copy(value, part(em, y, where))
+    elif where.is_plain and value is None and where.shape:
+        em.cleared(part(em, y, where))
     else:
-        em.store(value, y, start)
+        with beside(em, value, where) as (x, to):
+            em.store(x if value is not None else nm.constant(kind, 0), y, to)
     return y
 
 
-def accumulated(
-    em: Emitter, y: nm.Arr, start: nm.Num, shape: tuple[int, ...], value: Plain | None, kind: str
-) -> None:
+def accumulated(em: Emitter, y: nm.Arr, where: Spot, value: Plain | None, kind: str) -> None:
     """Add to a part of an array."""
     if value is None:
         return
-    if isinstance(value, nm.Num):
-        total = RULES["add"](em, kind, [em.load(y, start), value])
+    with beside(em, value, where) as (x, to):
+        total = RULES["add"](em, kind, [em.load(y, to), x])
         assert total is not None
-        em.store(total, y, start)
-        return
-    piece = part(em, y, start, shape)
-    with em.each(piece.type.size) as i:
-        total = RULES["add"](em, kind, [em.load(piece, i), em.load(value, i)])
-        assert total is not None
-        em.store(total, piece, i)
+        em.store(total, y, to)
 
 
 # --- shapes ---------------------------------------------------------------------------------------
@@ -422,41 +354,51 @@ def reshaped(
         return y
     if not t.shape:
         return em.load(x) if nm.kind_of(t) else None
-    return x._replace(type=t)
-
-
-def strides_of(shape: Sequence[int]) -> list[int]:
-    """How many elements apart the places of each axis are, in C order."""
-    steps, step = [], 1
-    for n in reversed(shape):
-        steps.append(step)
-        step *= n
-    return steps[::-1]
-
-
-def gathered(em: Emitter, x: Plain, t: ArrayType, strides: Sequence[int], begin: int = 0) -> nm.Arr:
-    """The array of the elements of x that are `strides` apart."""
-    with em.kept([x]):
-        y = em.array(t)
-    first = nm.constant("i64", begin)
-    with em.nest(t.shape, strides, strides_of(t.shape)) as (of, to):
-        em.store(em.load(x, moved(em, first, of, 1)) if isinstance(x, nm.Arr) else x, y, to)
-    return y
-
-
-def broadcast(em: Emitter, x: Plain, t: ArrayType) -> nm.Arr:
-    """A number or an array in all places of axes of length one, and of axes that come before."""
-    shape = type_of(x).shape
-    steps = [0 if n == 1 else k for n, k in zip(shape, strides_of(shape), strict=True)]
-    y = gathered(em, x, t, [0] * (t.ndim - len(shape)) + steps)
-    return y._replace(as_numpys=t.ndim < 2)
+    (y,) = em.in_order([x])
+    assert isinstance(y, nm.Arr)
+    return y._replace(type=t)
 
 
 def spread(
     em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
 ) -> Plain | None:
     """An array in the places of a larger shape."""
-    return broadcast(em, args[0], t) if nm.kind_of(t) else None
+    (x,) = args
+    if nm.kind_of(t) is None or (em.exact and type_of(x).size != 1):
+        return None
+    return broadcast(em, x, t)
+
+
+def permuted(
+    em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
+) -> Plain | None:
+    """The axes in another order, in the same memory."""
+    (x,) = args
+    if not isinstance(x, nm.Arr) or nm.kind_of(t) is None or em.exact:
+        return None
+    steps = steps_of(x)
+    return view(x, t, x.at, [steps[i] for i in e.params["axes"]])
+
+
+def joined(
+    em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
+) -> Plain | None:
+    """Arrays one after the other along an axis; `stack` makes an axis for them."""
+    if nm.kind_of(t) is None or any([type_of(x).dtype != t.dtype for x in args]) or em.exact:
+        return None
+    with em.kept(args):
+        y = em.array(t)
+    steps = strides_of(t.shape)
+    axis = e.params["axis"] % t.ndim if e.name == "concat" else 0
+    begin = 0
+    for x in args:
+        shape = type_of(x).shape
+        strides = tuple(steps if e.name == "concat" else steps[1:])
+        where = Spot(nm.constant("i64", begin * steps[axis]), shape, strides)
+        with beside(em, x, where) as (value, to):
+            em.store(value, y, to)
+        begin += shape[axis] if e.name == "concat" else 1
+    return y
 
 
 def cast(
@@ -467,11 +409,8 @@ def cast(
     return None if kind is None else elementwise(em, e, args, t, kind)
 
 
-def summed(
-    em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
-) -> Plain | None:
+def in_numpys_order(em: Emitter, x: Plain, t: ArrayType) -> Plain | None:
     """The sum of a row of f64, by NumPy's loop: it adds in NumPy's order."""
-    (x,) = args
     if not isinstance(x, nm.Arr) or x.type.ndim != 1 or t.shape or nm.kind_of(x.type) != "f64":
         return None
     loop = adds_as_sum()
@@ -482,12 +421,63 @@ def summed(
     return nm.Num("f64", em.let(f"load double, ptr {total}"))
 
 
+def summed(
+    em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
+) -> Plain | None:
+    """A sum over axes."""
+    return in_numpys_order(em, args[0], t) if em.exact else folds.summed(em, e, args, t)
+
+
+def by_fold(rule: Callable[..., Plain | None]) -> "Shaping":
+    """What is folded, where sums may have another order than NumPy's."""
+
+    def folded(
+        em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
+    ) -> Plain | None:
+        return None if em.exact else rule(em, e, args, t)
+
+    return folded
+
+
+def attained(
+    em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
+) -> Plain | None:
+    """Which elements are the extremum of their lane, or no number."""
+    kinds = {nm.kind_of(type_of(x)) for x in args}
+    if kinds != {"f64"} or em.exact or not t.shape:
+        return None
+    with em.kept(args):
+        y = em.array(t)
+    steps = []
+    for x in args:
+        shape = type_of(x).shape
+        near = [0 if n == 1 else k for n, k in zip(shape, steps_of(x), strict=True)]
+        steps.append([0] * (t.ndim - len(shape)) + near)
+    with em.nest(t.shape, *steps, strides_of(t.shape)) as (*of, to):
+        a, b = [em.text(at_offset(em, x, i)) for x, i in zip(args, of, strict=True)]
+        same, odd = em.let(f"fcmp oeq double {a}, {b}"), em.let(f"fcmp uno double {a}, {a}")
+        em.store(nm.Num("bool", em.let(f"or i1 {same}, {odd}")), y, to)
+    return y
+
+
 Shaping = Callable[[Emitter, ir.Prim, list[Plain], dict[ir.Var, nm.Held], ArrayType], Plain | None]
 OF_ARRAYS: dict[str, Shaping] = {
     "index": indexed,
     "scatter": scattered,
     "reshape": reshaped,
     "broadcast_to": spread,
+    "permute_dims": permuted,
+    "concat": joined,
+    "stack": joined,
     "astype": cast,
     "sum": summed,
+    "ties": by_fold(folds.summed),
+    "max": by_fold(folds.extreme),
+    "min": by_fold(folds.extreme),
+    "attains": attained,
+    "matmul": by_fold(folds.multiplied),
+    "einsum": by_fold(folds.contracted),
 }
+STRIDED = {"sum", "ties", "max", "min", "attains", "matmul", "einsum", "permute_dims", "index",
+           "broadcast_to", "concat", "stack", "scatter"}  # fmt: skip
+"""What reads arrays whose places are any number of elements apart."""

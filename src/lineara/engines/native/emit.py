@@ -90,9 +90,10 @@ class Code:
 class Emitter(Code):
     """One program on its way to machine code."""
 
-    def __init__(self, program: Program, trusting: bool = False) -> None:
+    def __init__(self, program: Program, trusting: bool = False, exact: bool = True) -> None:
         super().__init__()
         self.program = program
+        self.exact = exact  # every bit is the interpreter's
         self.judge = Judge(program, "")
         self.trusting = trusting  # factors of masked products are taken as they are
         self.doubt = ""  # where it is told whether one of them was not finite
@@ -110,6 +111,7 @@ class Emitter(Code):
         self.leaves = 0
         self.trying = False  # what is emitted is looked at, and thrown away
         self.scratch = 1
+        self.helpers: dict[str, str] = {}  # functions of this module, by their names
         self.addresses: dict[
             str, int
         ] = {}  # of functions outside, by the names that they have here
@@ -225,21 +227,24 @@ class Emitter(Code):
             case ir.Lit(value=value):
                 return [self.literal(value, e.type)]
             case ir.Tup():
-                return [nm.Tup(tuple(args))]
+                return [nm.Tup(tuple(self.in_order(args)))]
             case ir.Zero(type=t):
                 return [self.zero(t)]
             case ir.Inj(tag=tag, type=t):
                 whole = self.program.unfold(t)
                 assert isinstance(whole, Sum)
-                items = [args[0] if i == tag else None for i in range(len(whole.items))]
+                (payload,) = self.in_order(args)
+                items = [payload if i == tag else None for i in range(len(whole.items))]
                 return [nm.Tag(nm.constant("i64", tag), tuple(items))]
             case ir.Proj(tag=tag) if isinstance(args[0], nm.Tag) and args[0].items[tag] is not None:
                 return [args[0].items[tag]]
             case ir.Prim():
                 return [self.primitive(e, args, at, self.array_type(types[0]))]
             case ir.Accum() | ir.Put():
+                args[:] = self.in_order(args)
                 return [self.written(e, args, at, self.array_type(types[0]), mine[0])]
             case ir.Application():
+                args[:] = self.in_order(args)
                 return self.applied(e, args, (True,) * len(types) if wanted is None else wanted)
         raise nm.Refused(f"it has {type(e).__name__.lower()}, which only linear programs have")
 
@@ -375,11 +380,15 @@ class Emitter(Code):
 
     def copy(self, source: nm.Arr, into: nm.Arr) -> None:
         """Copy an array."""
-        if into.type.size:
+        if source.strides is not None:
+            steps = [source.strides, nm.strides_of(into.type.shape)]
+            with self.nest(into.type.shape, *steps) as (of, to):
+                self.store(self.load(source, of), into, to)
+        elif into.type.size:
             move = self.outside("llvm.memmove.p0.p0.i64", "void (ptr, ptr, i64, i1)")
             nbytes = into.type.size * into.type.dtype.itemsize
-            to, of = self.address(into), self.address(source)
-            self.line(f"call void {move}(ptr {to}, ptr {of}, i64 {nbytes}, i1 false)")
+            target, origin = self.address(into), self.address(source)
+            self.line(f"call void {move}(ptr {target}, ptr {origin}, i64 {nbytes}, i1 false)")
 
     def cleared(self, array: nm.Arr) -> None:
         """Fill an array with zeros."""
@@ -388,9 +397,21 @@ class Emitter(Code):
             nbytes = array.type.size * array.type.dtype.itemsize
             self.line(f"call void {fill}(ptr {self.address(array)}, i8 0, i64 {nbytes}, i1 false)")
 
+    def in_order(self, values: Iterable[nm.Held]) -> list[nm.Held]:
+        """Values whose arrays lie in C order."""
+        ordered = list(values)
+        with self.kept(ordered):
+            for i, x in enumerate(ordered):
+                if isinstance(x, nm.Arr) and x.strides is not None:
+                    copied = self.array(x.type)
+                    self.copy(x, copied)
+                    ordered[i] = copied
+        return ordered
+
     def own(self, array: nm.Arr, mine: bool) -> nm.Arr:
         """The array where nobody else holds it, or a copy."""
         whole = array.type.size * array.type.dtype.itemsize == array.buffer.nbytes
+        whole = whole and array.strides is None
         if mine and array.buffer.written and whole and not self.is_held(array.buffer):
             return array
         with self.kept([array]):

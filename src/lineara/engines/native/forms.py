@@ -233,11 +233,12 @@ class Carried:
         moves = [
             (x, self.buffers[i])
             for i, x in enumerate(given)
-            if isinstance(x, nm.Arr) and (x.buffer is not self.buffers[i].buffer or x.at)
+            if isinstance(x, nm.Arr)
+            and (x.buffer is not self.buffers[i].buffer or x.at or x.strides is not None)
         ]
         mine = {y.buffer for y in self.buffers.values()}
         crossing = len(moves) > 1 and any([x.buffer in mine for x, _ in moves])
-        if crossing or any([x.at and x.buffer in mine for x, _ in moves]):
+        if crossing or any([(x.at or x.strides) and x.buffer in mine for x, _ in moves]):
             staged = []
             for x, y in moves:
                 with self.em.kept([*given, *self.buffers.values(), *[s for s, _ in staged]]):

@@ -72,7 +72,7 @@ class Lowered:
     leaves: int
 
 
-def lowered(program: Program, name: str, trusting: bool = False) -> Lowered:
+def lowered(program: Program, name: str, trusting: bool = False, exact: bool = True) -> Lowered:
     """A definition as machine code's text; `Refused` says why there is none.
 
     If `trusting`, the masks of factors are not looked at, and a run in which a factor is not finite
@@ -82,12 +82,12 @@ def lowered(program: Program, name: str, trusting: bool = False) -> Lowered:
     reached = [program.defs[f] for f in program.reached(name)]
     if any([f.lresults or any([v.linear for v in ir.binders(f)]) for f in reached]):
         raise nm.Refused("it has linear variables, whose zeros have no numbers; erase it")
-    em = Lowering(program, trusting)
+    em = Lowering(program, trusting, exact)
     parameters: list[str] = []
     inputs: list[ArrayType] = []
     outputs: list[ArrayType] = []
     values = [_given(em, p.type, inputs, parameters) for p in d.params]
-    results = em.call(name, values)
+    results = em.in_order(em.call(name, values))
     bound: dict[int, int] = {}
     with em.kept(results):
         for value, t in zip(results, d.results, strict=True):
@@ -160,7 +160,7 @@ def _result(
         em.line(f"store {nm.IN_MEMORY[value.kind]} {text}, ptr {where}")
         return
     assert isinstance(value, nm.Arr)
-    if not value.as_numpys and t.ndim > 1:
+    if em.exact and not value.as_numpys and t.ndim > 1:
         raise nm.Refused(f"it gives a {show(t)} that NumPy may have laid out in another order")
     whole = t.size * t.dtype.itemsize == value.buffer.nbytes and not value.at
     if not (value.buffer in em.slots and whole and em.slots.index(value.buffer) not in bound):
@@ -250,7 +250,7 @@ def _assembled(
         if t.startswith("{"):
             result, rest = t[: t.index("}") + 1], t[t.index("(") + 1 :]
         declared.append(f'declare {result} @"{name}"({rest}')
-    text = "\n".join([*declared, body, *entry, ""])
+    text = "\n".join([*declared, *em.helpers.values(), body, *entry, ""])
     return Lowered(
         text,
         tuple([p.type for p in d.params]),

@@ -9,7 +9,7 @@ A whole number that is affine in the rounds around it is never stored on a tape,
 known, so that neither a check of an index nor one of an overflow is left of it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -96,15 +96,17 @@ class Arena(Buffer):
 
 
 class Arr(NamedTuple):
-    """An array in C order: `at` counts elements of its buffer; "" is the beginning.
+    """An array: `at` counts elements of its buffer; "" is the beginning.
 
-    `as_numpys` says whether NumPy's array lies in C order there, too: sums depend on that.
+    It lies in C order, or its places are `strides` elements apart on each axis.  `as_numpys` says
+    whether NumPy's array lies in C order there, too: sums depend on that.
     """
 
     buffer: Buffer
     type: ArrayType
     at: str = ""
     as_numpys: bool = True
+    strides: tuple[int, ...] | None = None
 
 
 class Tup(NamedTuple):
@@ -171,3 +173,12 @@ UNREAD = constant("i64", 0)
 def kind_of(t: ArrayType) -> str | None:
     """The kind of the numbers of a type; None for those that no register holds."""
     return {"f8": "f64", "i8": "i64", "b1": "bool"}.get(t.dtype.str[1:])
+
+
+def strides_of(shape: Sequence[int]) -> list[int]:
+    """How many elements apart the places of each axis are, in C order."""
+    steps, step = [], 1
+    for n in reversed(shape):
+        steps.append(step)
+        step *= n
+    return steps[::-1]

@@ -6,6 +6,7 @@ A look at the object comes first: where it does not look as the header says, the
 """
 
 import ctypes
+import importlib
 from functools import cache
 from typing import NamedTuple
 
@@ -88,3 +89,29 @@ def adds_as_sum() -> Loop | None:
         if total[0] != np.sum(x):
             return None
     return loop
+
+
+@cache
+def blas(name: str) -> int | None:
+    """The address of a routine of the BLAS that SciPy has; it takes everything by address."""
+    return _capsule("scipy.linalg.cython_blas", name)
+
+
+@cache
+def lapack(name: str) -> int | None:
+    """The same of LAPACK."""
+    return _capsule("scipy.linalg.cython_lapack", name)
+
+
+def _capsule(module: str, name: str) -> int | None:
+    """The address in a capsule of a module that is loaded when it is first needed."""
+    try:
+        capsule = importlib.import_module(module).__pyx_capi__[name]
+    except (ImportError, AttributeError, KeyError):
+        return None
+    api = ctypes.pythonapi
+    named = api.PyCapsule_GetName
+    named.restype, named.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    pointer = api.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    return pointer(capsule, named(capsule))

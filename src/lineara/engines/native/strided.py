@@ -1,0 +1,191 @@
+"""Arrays whose places are any number of elements apart, and places that are known from the text.
+
+offset_of, at_offset      where an element is, counted in elements of its buffer, and its value
+contiguous, gathered      the array in C order
+spot, part, beside        the places of a part: a beginning and strides, or a table of places
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from lineara.engines.native import numbers as nm
+from lineara.engines.native.emit import INDEX, Emitter
+from lineara.engines.native.numbers import strides_of
+from lineara.engines.native.scalars import RULES
+from lineara.facts.types import ArrayType
+from lineara.linear_a import syntax as ir
+
+Plain = nm.Num | nm.Arr
+TYPES = {
+    "f64": ArrayType((), np.dtype(float)),
+    "i64": INDEX,
+    "bool": ArrayType((), np.dtype(bool)),
+}
+
+
+def type_of(x: Plain) -> ArrayType:
+    """The type of a number or an array."""
+    return x.type if isinstance(x, nm.Arr) else TYPES[x.kind]
+
+
+def steps_of(x: Plain) -> Sequence[int]:
+    """How many elements apart the places of each axis are; a number has no axes."""
+    strides = x.strides if isinstance(x, nm.Arr) else ()
+    return strides_of(type_of(x).shape) if strides is None else strides
+
+
+def offset_of(em: Emitter, start: nm.Num, by: nm.Num, size: int = 1) -> nm.Num:
+    """start + by · size."""
+    step = RULES["multiply"](em, "i64", [by, nm.constant("i64", size)])
+    assert step is not None
+    y = RULES["add"](em, "i64", [start, step])
+    assert y is not None
+    return y
+
+
+def at_offset(em: Emitter, x: Plain, at: nm.Num) -> nm.Num:
+    """The element so many elements after the first one; a number is itself."""
+    return em.load(x, at) if isinstance(x, nm.Arr) else x
+
+
+def gathered(em: Emitter, x: Plain, t: ArrayType, strides: Sequence[int]) -> nm.Arr:
+    """The array of the elements of x that are `strides` apart."""
+    with em.kept([x]):
+        y = em.array(t)
+    with em.nest(t.shape, strides, strides_of(t.shape)) as (of, to):
+        em.store(at_offset(em, x, of), y, to)
+    return y
+
+
+def broadcast(em: Emitter, x: Plain, t: ArrayType) -> nm.Arr:
+    """A number or an array in all places of axes of length one, and of axes that come before."""
+    shape = type_of(x).shape
+    steps = [0 if n == 1 else k for n, k in zip(shape, steps_of(x), strict=True)]
+    y = gathered(em, x, t, [0] * (t.ndim - len(shape)) + steps)
+    return y._replace(as_numpys=t.ndim < 2)
+
+
+def view(x: nm.Arr, t: ArrayType, at: str, strides: Sequence[int]) -> nm.Arr:
+    """Some places of an array, in its memory."""
+    plain = [*strides] == strides_of(t.shape) or t.size <= 1
+    return x._replace(type=t, at=at, strides=None if plain else tuple(strides))
+
+
+# --- parts ----------------------------------------------------------------------------------------
+
+
+class Spot(NamedTuple):
+    """Where a part of an array is: from `start` on, `strides` apart or where a table says."""
+
+    start: nm.Num
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    table: np.ndarray | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is one piece of memory, in C order."""
+        return self.table is None and (
+            math.prod(self.shape) <= 1 or [*self.strides] == strides_of(self.shape)
+        )
+
+
+def spot(
+    em: Emitter,
+    x: nm.Arr,
+    at: Sequence[Any],
+    held: dict[ir.Var, nm.Held],
+    complain: Callable[[], object],
+) -> Spot | None:
+    """Where x[at] is; None where an index is an array of values, or a bound of a slice is one."""
+    shape, steps = x.type.shape, steps_of(x)
+    taken = [np.ndim(p) if np.asarray(p).dtype == bool else int(p is not None) for p in at]
+    axis, start, fixed = 0, nm.constant("i64", 0), []
+    for p, k in zip(at, taken, strict=True):
+        if p is Ellipsis:
+            axis += len(shape) - sum(taken) + 1
+            fixed.append(p)
+            continue
+        index = held[p] if isinstance(p, ir.Var) else None
+        if isinstance(p, ir.Var):
+            if not isinstance(index, nm.Num) or index.kind != "i64" or not shape[axis]:
+                return None
+            start = offset_of(em, start, within(em, index, shape[axis], complain), steps[axis])
+        elif isinstance(p, slice) and any([isinstance(b, ir.Var) for b in (p.start, p.stop)]):
+            return None
+        fixed.append(0 if isinstance(p, ir.Var) else p)
+        axis += k
+    if all([p is None or p is Ellipsis or isinstance(p, slice | int | np.integer) for p in fixed]):
+        base = as_strided(np.zeros(1, np.int8), shape, steps)
+        part = base[tuple(fixed)] if Ellipsis in fixed else base[(*fixed, ...)]
+        begin = address(part) - address(base)
+        start = offset_of(em, start, nm.constant("i64", begin))
+        return Spot(start, part.shape, part.strides)
+    if x.strides is not None:
+        return None
+    table = np.arange(x.type.size).reshape(shape)[tuple(fixed)]
+    return Spot(start, table.shape, (), np.ascontiguousarray(table))
+
+
+def address(array: np.ndarray) -> int:
+    """Where an array begins."""
+    return array.__array_interface__["data"][0]
+
+
+def within(em: Emitter, index: nm.Num, n: int, complain: Callable[[], object]) -> nm.Num:
+    """A position counted from the beginning; one that is not there is complained of."""
+    ends = None if index.affine is None else index.affine.range()
+    if ends is not None and index.affine is not None:
+        if ends[0] >= 0 and ends[1] < n:
+            return index
+        if -n <= ends[0] and ends[1] < 0:
+            return nm.Num("i64", affine=index.affine.plus(nm.Affine(n)))
+    i = em.text(index)
+    below = em.let(f"icmp slt i64 {i}, 0")
+    i = em.let(f"select i1 {below}, i64 {em.let(f'add i64 {i}, {n}')}, i64 {i}")
+    em.must(em.let(f"icmp ult i64 {i}, {n}"), complain)
+    return nm.Num("i64", i)
+
+
+def part(em: Emitter, x: nm.Arr, where: Spot) -> nm.Arr:
+    """A part of an array, in the same memory; its places are no table."""
+    begin = offset_of(em, nm.Num("i64", x.at) if x.at else nm.constant("i64", 0), where.start)
+    text = em.text(begin)
+    t = ArrayType(where.shape, x.type.dtype)
+    return view(x, t, "" if text == "0" else text, where.strides)
+
+
+@contextmanager
+def beside(em: Emitter, value: Plain | None, where: Spot) -> Iterator[tuple[nm.Num, nm.Num]]:
+    """A loop over a part: the value that is put there, zero if it is none, and the offset."""
+    x = nm.constant("f64", 0.0) if value is None else value
+    steps = steps_of(x) if isinstance(x, nm.Arr) else [0] * len(where.shape)
+    if where.table is None:
+        with em.nest(where.shape, steps, where.strides) as (i, j):
+            yield at_offset(em, x, i), offset_of(em, where.start, j)
+        return
+    table = em.literal(where.table, ArrayType(where.table.shape, INDEX.dtype))
+    assert isinstance(table, nm.Arr), "it has axes"
+    with em.nest(where.shape, steps, strides_of(where.shape)) as (i, k):
+        yield at_offset(em, x, i), offset_of(em, where.start, em.load(table, k))
+
+
+__all__ = [
+    "Plain",
+    "Spot",
+    "at_offset",
+    "beside",
+    "broadcast",
+    "offset_of",
+    "part",
+    "spot",
+    "steps_of",
+    "strides_of",
+    "type_of",
+    "view",
+]

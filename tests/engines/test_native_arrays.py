@@ -1,0 +1,167 @@
+"""Machine code of arrays: products, sums, extrema and parts, against the interpreter."""
+
+import numpy as np
+import pytest
+from test_native import EXACT, NATIVE, agree
+
+import lineara
+
+rng = np.random.default_rng(5)
+M, N, V, W = (
+    rng.normal(size=(3, 4)),
+    rng.normal(size=(4, 5)),
+    rng.normal(size=4),
+    rng.normal(size=3),
+)
+T, U = rng.normal(size=(2, 3, 4)), rng.normal(size=(2, 4, 5))
+LARGE_A, LARGE_B = rng.normal(size=(40, 50)), rng.normal(size=(50, 60))
+NONE, LONG = np.zeros((0, 4)), rng.normal(size=(3, 100))
+AT, FLAGS = np.array([2, 0, 2]), np.array([True, False, True, True])
+
+
+def put(x, at, value):
+    y = x * 1.0
+    y[at] = value
+    return y
+
+
+def diagonals(a):
+    return a[[0, 1, 2], [1, 2, 3]]
+
+
+CASES = {
+    "matrix @ matrix": (lambda a, b: a @ b, M, N),
+    "matrix @ vector": (lambda a, b: a @ b, M, V),
+    "vector @ matrix": (lambda a, b: a @ b, V, N),
+    "vector @ vector": (lambda a, b: a @ b, V, V * 2),
+    "long vector @ vector": (lambda a, b: a @ b, LONG[0], LONG[1]),
+    "matrix.T @ matrix": (lambda a, b: a.T @ b, M, np.outer(W, W)),
+    "matrix @ matrix.T": (lambda a, b: a @ b.T, LONG, LONG * 2),
+    "stack @ stack": (lambda a, b: a @ b, T, U),
+    "stack @ matrix": (lambda a, b: a @ b, T, N),
+    "stack @ vector": (lambda a, b: a @ b, T, V),
+    "large @ large": (lambda a, b: a @ b, LARGE_A, LARGE_B),
+    "large.T @ large.T": (lambda a, b: a.T @ b.T, LARGE_A, rng.normal(size=(60, 40))),
+    "large.T @ large": (lambda a, b: a.T @ b, LARGE_A, rng.normal(size=(40, 33))),
+    "nothing @ matrix": (lambda a, b: a @ b, NONE, N),
+    "matrix @ nothing": (lambda a, b: a @ b, np.zeros((3, 0)), np.zeros((0, 2))),
+    "outer": (np.outer, V, W),
+    "einsum": (lambda a, b: np.einsum("ij,kj->ik", a, b), M, N.T),
+    "trace of a product": (lambda a, b: np.einsum("ij,ji->", a, b), M, M.T * 2),
+    "sum": (np.sum, M),
+    "sum of rows": (lambda a: np.sum(a, axis=1), LONG),
+    "sum of columns": (lambda a: np.sum(a, axis=0), LONG),
+    "sum of columns of a transposed": (lambda a: np.sum(a.T, axis=0), LONG),
+    "sum, outer axes": (lambda a: np.sum(a, axis=(0, 2), keepdims=True), T),
+    "sum of nothing": (lambda a: np.sum(a, axis=0), NONE),
+    "mean of what is thinned": (lambda a: np.mean(a[:, ::2], axis=0), LONG),
+    "max": (np.max, M),
+    "max of rows": (lambda a: np.max(a, axis=1) * 2.0, LONG),
+    "min of columns": (lambda a: np.min(a, axis=0), M),
+    "log of sum of exp": (
+        lambda a: np.log(np.sum(np.exp(a - np.max(a, axis=1, keepdims=True)), axis=1)), LONG,
+    ),
+    "transposed times": (lambda a, b: a.T * b, M, M.T * 1.5),
+    "axes": (lambda a: np.transpose(a, (2, 0, 1)) * 2.0, T),
+    "broadcast": (lambda a, b: a + b[:, None], M, W),
+    "every other": (lambda a: a[::2, ::-1] * a[1:, :4][:1], M),
+    "new axes": (lambda a: a[:, None, :] * a[None, :, :], M),
+    "listed": (diagonals, M),
+    "listed rows": (lambda a: a[AT] * 2.0, M),
+    "flagged": (lambda a: a[:, FLAGS] * 2.0, M),
+    "reshaped and transposed": (lambda a: a.T.reshape(2, 6).T[1:], M),
+    "flattened": (lambda a: a.T.ravel(), M),
+    "joined": (lambda a, b: np.concatenate([a, b * 2.0, a], axis=1), M, M),
+    "joined rows": (lambda a, b: np.concatenate([a, b]), V, W),
+    "stacked": (lambda a, b: np.stack([a, b, a], axis=1), V, V * 2),
+    "stacked numbers": (lambda a: np.array([a[0], a[1] * 2, a[0]]), V),
+    "written thinned": (lambda a, b: put(a, (slice(None), slice(None, None, 3)), b), M, M[:, :2]),
+    "written at a list": (lambda a, b: put(a, AT[:2], b), M, M[:2] * 3),
+    "written with one number": (lambda a: put(a, (slice(1, 3), slice(0, 4, 2)), 7.0), M),
+    "read twice": (lambda a: a[AT] @ a[AT[::-1]].T, M),
+    "triangle": (lambda a: np.tril(a @ a.T) * 2.0, M),
+    "diagonal": (lambda a: np.diag(np.diag(a @ a.T)), M),
+}  # fmt: skip
+DTYPES = [np.float64, np.int64, np.bool_, np.float32, np.complex128]
+OF_FLOATS = {"log of sum of exp", "mean of what is thinned"}
+
+
+def definition(f, *args):
+    p = lineara.trace(f, *args)
+    return p, p.operands(args)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda d: d.__name__)
+@pytest.mark.parametrize("case", CASES)
+def test_arrays_have_the_interpreters_values(case, dtype):
+    f, *args = CASES[case]
+    given = [(a * 3).astype(dtype) for a in args]
+    try:
+        p, operands = definition(f, *given)
+    except Exception as error:
+        pytest.skip(f"no such program: {type(error).__name__}")
+    assert NATIVE.takes(p.program, p.name) is None
+    agree(p.program, p.name, *operands)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_arrays_of_floats_call_nothing_back(case):
+    f, *args = CASES[case]
+    p, operands = definition(f, *args)
+    assert NATIVE.code(p.program, p.name).sites == []
+    for way in ("jvp", "vjp"):
+        derived = p.definition.derived(way)
+        vectors = [np.cos(v) for v in (operands if way == "jvp" else p.run(*args).results)]
+        assert NATIVE.code(derived.program, derived.name).sites == []
+        agree(derived.program, derived.name, *operands, *vectors, engines=[NATIVE])
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_infinities_and_nans_are_the_interpreters(case):
+    f, *args = CASES[case]
+    p, _ = definition(f, *args)
+    for odd in (np.nan, np.inf, -np.inf):
+        given = [a.copy() for a in args]
+        for a in given:
+            if a.size:
+                a.flat[a.size // 2] = odd
+        agree(p.program, p.name, *p.operands(given), engines=[NATIVE])
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "matrix @ matrix",
+        "sum of columns",
+        "log of sum of exp",
+        "max of rows",
+        "listed rows",
+        "written thinned",
+        "stack @ stack",
+    ],
+)
+def test_second_derivatives_of_arrays(case):
+    f, *args = CASES[case]
+
+    def slope(*xs):
+        return lineara.grad(lambda a: np.sum(np.sin(f(a, *xs[1:]))))(xs[0])
+
+    p = lineara.jit(lineara.grad(lambda *xs: np.sum(slope(*xs) ** 2))).program(*args)
+    assert NATIVE.takes(p.program, p.name) is None
+    agree(p.program, p.name, *p.operands(args))
+
+
+def test_matrices_in_another_order_are_read_as_they_are():
+    p, _ = definition(lambda a, b: a @ b + 1.0, M, N)
+    agree(p.program, p.name, np.asfortranarray(M), N[::-1])
+
+
+def test_a_long_sum_has_the_same_bits_wherever_it_begins():
+    p, _ = definition(lambda a: np.sum(a[1:]) - np.sum(a[:-1]), LONG[0])
+    for n in (31, 32, 33, 64, 100, 1000):
+        x = rng.normal(size=n + 1)
+        p, _ = definition(lambda a: np.sum(a[1:]), x)
+        q, _ = definition(np.sum, x[1:])
+        ours = [p.run(x).results, q.run(x[1:]).results]
+        assert EXACT.takes(p.program, p.name) is None
+        assert ours[0] == ours[1]
