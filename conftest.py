@@ -219,6 +219,7 @@ def pytest_collection(session: pytest.Session) -> Iterator[Any]:
     try:
         return (yield)
     finally:
+        gc.freeze()
         gc.enable()
         CPU["start and collection"] += seconds()
 

@@ -230,6 +230,7 @@ def functions_of(files: Sequence[str]) -> dict[Key, list[Any]]:
     """The functions of some sources that there are now."""
     paths = {str(SOURCE / f) for f in files}
     found: dict[Key, list[Any]] = {}
+    gc.unfreeze()  # pytest's collection has put what it imported where it is not listed
     for f in gc.get_objects():
         if type(f) is types.FunctionType and f.__code__.co_filename in paths:
             found.setdefault(key_of(f.__code__), []).append(f)

@@ -6,6 +6,7 @@ names on the two sides of a bar may not.
 
 import ast
 import graphlib
+import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
@@ -56,15 +57,21 @@ def targets(node: ast.AST, package: str) -> Iterator[str]:
             yield name
 
 
-def imports(text: str) -> Iterator[ast.AST]:
-    """The nodes of a module that may import; calls are looked for where a text names one."""
-    todo: list[ast.AST] = [ast.parse(text)]
-    by_call = "import_module" in text or "__import__" in text
-    while todo:
-        node = todo.pop()
-        yield node
-        parts = ast.iter_child_nodes(node)
-        todo += [part for part in parts if by_call or not isinstance(part, ast.expr)]
+STATEMENT = re.compile(r"^ *((?:from|import) [^(\n]*(?:\([^)]*\))?)", re.MULTILINE)
+
+
+def imports(text: str) -> list[ast.AST]:
+    """The nodes of a module that may import.
+
+    Lines that begin as an import statement are parsed alone, a tenth of what a module takes; where
+    one is not Python by itself, or a text names a function that imports, the module is parsed.
+    """
+    if "import_module" not in text and "__import__" not in text:
+        try:
+            return ast.parse("\n".join(STATEMENT.findall(text))).body
+        except SyntaxError:
+            pass
+    return [*ast.walk(ast.parse(text))]
 
 
 @cache

@@ -175,7 +175,7 @@ def count_calls(act: Callable[[], Any]) -> int:
         calls += event in ("call", "c_call")
 
     before, collects = sys.getprofile(), gc.isenabled()
-    gc.disable()  # whose callbacks are calls, too
+    gc.disable()  # callbacks of the garbage collector would be counted
     sys.setprofile(count)
     try:
         act()

@@ -95,6 +95,7 @@ def test_a_random_function_is_captured_to_its_bits_with_its_gradient(k, folder, 
     assert found["refused"] <= max(1, 0.1 * found["programs"]), found
 
 
+@pytest.mark.slow("60 random functions: 4 s; the shares above check their values and gradients")
 def test_few_random_functions_are_refused_and_most_have_python_s_bits(folder):
     found = sum([shard(k, PROGRAMS, folder) for k in range(SHARDS)], collections.Counter())
     assert found["programs"] == PROGRAMS

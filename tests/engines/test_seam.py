@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from test_layers import imports
 
 from lineara.engines import CAPABILITIES, ENGINES, Ask, Engine, Exact, Meter, Outcome, run
 from lineara.errors import ProgramError
@@ -38,7 +39,7 @@ def within_engines(file: Path) -> list[str]:
     """What a file imports that lies within `lineara.engines`."""
     found = []
     text = file.read_text(encoding="utf-8")
-    for node in ast.walk(ast.parse(text)) if "lineara.engines" in text else ():
+    for node in imports(text) if "lineara.engines" in text else ():
         if isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{a.name}" for a in node.names]
             inside = any(n.startswith("lineara.engines.interpreter") for n in names)

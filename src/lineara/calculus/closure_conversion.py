@@ -70,7 +70,7 @@ class Text(Body):
         super().__init__([v.name for v in formals])
         self.env = names
         self.formals = tuple(formals)
-        self.pairs: dict[ir.Var, tuple[ir.Var, ...]] = {}  # those that were put together here
+        self.pairs: dict[ir.Var, tuple[ir.Var, ...]] = {}  # variables of pairs built here
 
     def pair(self, a: ir.Var, b: ir.Var) -> ir.Var:
         """<a, b>."""

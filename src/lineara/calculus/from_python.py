@@ -382,7 +382,7 @@ def _symbol(f: Callable[..., Any]) -> Symbol | None:
     """The function symbol that a function of Python, NumPy or the library is."""
     try:
         name = _BUILTIN.get(f) or _OPERATOR.get(f) or getattr(registry.ours(f) or f, "name", None)
-    except TypeError:  # it has no hash
+    except TypeError:  # an unhashable value
         return None
     return standard().get(name) if isinstance(name, str) else None
 

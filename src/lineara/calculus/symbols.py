@@ -161,7 +161,7 @@ _INNER = {  # written by rules; or complex, or with partials that are; or of an 
     "over_square", "ellipk_slope", "ellipkm1_slope", "erfcx", "dawsn", "log_ndtr", "ndtri_exp",
     "ldexp",
 }  # fmt: skip
-_NAMES = {"i0", "i1", "j0", "j1", "k0", "k1", "y0", "y1"}  # which programs have for variables
+_NAMES = {"i0", "i1", "j0", "j1", "k0", "k1", "y0", "y1"}  # names that programs use as variables
 
 
 @functools.cache

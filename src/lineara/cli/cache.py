@@ -2,7 +2,7 @@
 
 import argparse
 
-from lineara.engines.native.cache import disk_cache
+from lineara.engines import disk_cache
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -138,7 +138,7 @@ def blamed(program: Program, name: str) -> Iterator[None]:
         if error.message.startswith(f"{program.file}:"):
             raise
         place = program.places[d][0]
-        if "\n" in error.message:  # it shows the equation already
+        if "\n" in error.message:  # the message shows the equation already
             at = f"{program.file}:{place.line}:{place.column}"
             raise ProgramError(f"{at}: {error.message}") from None
         raise ProgramError(located(program, place, error.message)) from None

@@ -157,7 +157,7 @@ def _make_class(cls: type, kind: Kind, method: Method) -> Any:
         "__qualname__": cls.__qualname__,
         "_lineara_kind": kind,
     }
-    if kind.root is not tuple:  # which cannot have slots
+    if kind.root is not tuple:  # a subclass of tuple cannot have slots
         names["__slots__"] = ("_lineara",)
     if hasattr(cls, "__del__"):
         names["__del__"] = lambda self: None

@@ -126,7 +126,7 @@ class LazyDict(Back, dict):
         size = len(state.keys)
         for key in state.keys:
             yield key
-            if len(state.keys) != size:  # which may be another dict now
+            if len(state.keys) != size:  # the state may be another dict now
                 raise RuntimeError("dictionary changed size during iteration")
 
     def __reversed__(self) -> Iterator[Any]:

@@ -185,7 +185,7 @@ class TupleFront(Front):
             return {}
         names: dict[str, Any] = {field: _Item(i) for i, field in enumerate(kind.fields)}
         names["_make"] = property(lambda self: self.__class__._make)  # for _replace
-        if kind.cls.__repr__.__module__ in ("collections", "typing"):  # not one that the user wrote
+        if kind.cls.__repr__.__module__ in ("collections", "typing"):  # the generated __repr__
             names["__repr__"] = LazyTuple.__repr__
         return names
 

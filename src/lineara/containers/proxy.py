@@ -250,7 +250,7 @@ def plain(proxy: object) -> Any:
 
 
 def _remade(proxy: object, f: Callable[[Any], Any]) -> Any:
-    kind: Any = own_kind(proxy.__class__)  # which the program takes it for
+    kind: Any = own_kind(proxy.__class__)  # the class that the program sees
     keys = kind.keys(proxy)
     return kind.make(kind.aux(proxy), keys, [f(child) for child in kind.children(proxy, keys)])
 

@@ -147,7 +147,7 @@ class LowRank(Builder):
 
     def to_scipy(self) -> Any:
         """A `scipy.sparse.linalg.LinearOperator` that multiplies by the factors."""
-        from scipy.sparse.linalg import aslinearoperator  # here, since SciPy is slow to import
+        from scipy.sparse.linalg import aslinearoperator  # late: SciPy is slow to import
 
         return aslinearoperator(self.U) @ aslinearoperator(self.V.T)
 

@@ -16,7 +16,7 @@ from lineara.crosscheck.language import Program
 from lineara.crosscheck.oracle import EdgeError, complex_step, fifty_digits
 
 TOLERANCE = 1e-9
-ROUNDINGS = 16  # so many times what a few runs with random rounding show is still rounding
+ROUNDINGS = 16  # a difference up to this many times that of runs with random rounding is rounding
 ORACLE = "complex step"
 
 
@@ -84,7 +84,7 @@ def _asked(engine: Engine, program: Program, n: int) -> Numbers | str:
     """What an engine finds, or what it raises: none of the two is expected to stop the others."""
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # a program may be constant, which eager warns of
+            warnings.simplefilter("ignore")  # the eager engine warns where a program is constant
             numbers = engine(program)
     except Exception as error:
         return f"{type(error).__name__}: {error}"

@@ -56,7 +56,7 @@ class Link:
     port: int  # of the item that has it
     item: Item  # at the other end
     at: int  # the port there
-    rise: float  # where it is straight: how much further down this end's item lies
+    rise: float  # height of this end's item below the other's where the wire is straight
     weight: float
 
 

@@ -234,7 +234,7 @@ def grouped(a: Sequence[Type], b: Sequence[Type]) -> Type:
 
 
 def _foreign(text: str) -> Foreign:
-    return Foreign(text.replace("'", ""))  # what is named within needs no quotes of its own
+    return Foreign(text.replace("'", ""))  # a name within the quoted name needs no quotes
 
 
 def group(a: Types, b: Types) -> Net:

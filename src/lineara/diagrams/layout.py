@@ -360,7 +360,7 @@ def _node(
         count = sum([len(n.nodes) for b in node.bodies for n in every_net(b)])
         label = f"{label} ⋯ {count}"
         return _plain(node, label), _Inside(label, True, [])
-    label += " ◂" * (node.kind == "GREEN")  # it runs from right to left
+    label += " ◂" * (node.kind == "GREEN")  # a GREEN node runs from right to left
     return _around(node, label, [laid_out[id(b)] for b in node.bodies])
 
 

@@ -4,6 +4,7 @@ from lineara.engines.engine import CAPABILITIES, Ask, Engine, Entering, Outcome
 from lineara.engines.evaluation import ENGINES, run
 from lineara.engines.interpreter import Exact, Machine, Numbers
 from lineara.engines.memory import Meter
+from lineara.engines.native.cache import disk_cache
 from lineara.engines.rehearsal import Forecast, forecast
 from lineara.engines.values import ZERO, Tagged
 
@@ -21,6 +22,7 @@ __all__ = [
     "Numbers",
     "Outcome",
     "Tagged",
+    "disk_cache",
     "forecast",
     "run",
 ]

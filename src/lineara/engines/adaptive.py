@@ -71,7 +71,7 @@ def evaluated(program: Program, name: str) -> float:
             known[f] = sum([_of_leaf(e, known) for e in ir.leaves(body)])
             todo.pop()
         elif any([g in todo for g in missing]):
-            known[f] = math.inf  # it calls itself
+            known[f] = math.inf  # a recursion has no bound
         else:
             todo += missing
     return known[name]

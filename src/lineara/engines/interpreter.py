@@ -75,7 +75,7 @@ class Machine:
         self.written = 0
         self.dims: dict[ir.Var, int] = {}  # of the definition whose leaf is at hand
         self.costs: dict[Any, int | None] = program.noted["costs"]  # None: it depends on tags
-        self.sized: dict[Any, int | None] = {}  # the same of leaves with dimensions
+        self.sized: dict[Any, int | None] = {}  # likewise for leaves with dimensions
         self.stated: dict[ir.Leaf, Any] = program.noted["stated"]  # where results have dimensions
 
     def drive(self, steps: Steps) -> Any:
@@ -267,7 +267,7 @@ class Machine:
         if not values.recorded:
             self.work += self.cost(e, args)
         params = e.params
-        if params and not e.primitive.raised:  # whose parameters are never variables
+        if params and not e.primitive.raised:  # such parameters are never variables
             params = ir.renamed_params(params, env.__getitem__)
         if any([a is ZERO for a in args]):
             return self.prim_of_zeros(e, args, params)

@@ -38,7 +38,7 @@ class Calculates(Protocol):
 Value: TypeAlias = Calculates | np.ndarray | Box
 Shaped: TypeAlias = np.ndarray | Box  # a value that has a shape and may be indexed
 Tree: TypeAlias = object  # containers of leaves, or one leaf
-Leaf: TypeAlias = object  # a number, an array, a traced value, or a label, which never calculates
+Leaf: TypeAlias = object  # a number, an array, a traced value, or a label
 Index: TypeAlias = (
     int | slice | EllipsisType | np.ndarray | np.integer | Box | list[Any] | tuple[Any, ...] | None
 )

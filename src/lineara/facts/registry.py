@@ -34,11 +34,11 @@ class Foreign:
     original: Any
     kind: str = ""
     ours: Any = None  # the function that it is of traced values
-    in_programs: Any = None  # the same where values are not known, if it is another
+    in_programs: Any = None  # the function for staged values, where it differs from `ours`
     sequence: bool = False  # takes a sequence of arrays, which becomes no array
     reads: bool = False  # makes text or answers of plain values
     advice: str = ""  # what works in its place
-    around: Any = None  # what is called with the copy of a followed function first
+    around: Any = None  # called as around(copy, *args) in place of a followed function's copy
     stand_in: Any = None  # what stands in for it, where that is declared and not chosen by kind
     of_object: Callable[[Any], Any] | None = None  # what an object of a foreign class is
 
@@ -147,7 +147,7 @@ def refuses(*foreign: Any, advice: str) -> None:
 def _advise(original: object, advice: str, kind: str = "tried", **facts: Any) -> None:
     """Declare what works in place of a function, and of which kind it is if it has no rule."""
     record = registry.foreign.get(original)
-    is_ufunc = hasattr(original, "nin")  # of which NumPy asks us
+    is_ufunc = hasattr(original, "nin")  # NumPy calls our __array_ufunc__ for it
     if (record is None or record.kind in ("", "tried")) and not is_ufunc:
         facts["kind"] = kind
     registry.declare(original, advice=advice, **facts)

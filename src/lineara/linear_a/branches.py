@@ -74,7 +74,7 @@ class Choice(Form):
         """The branch that is chosen, and no other."""
         i, lead = machine.chosen(self, values[0])
         given = [*lead, *values[1:]]
-        values.clear()  # what is entered may free them
+        values.clear()  # the definition that is entered may free the arguments
         return machine.enter(self.functions[i], given)
 
     def may_end(self, ends: list[bool]) -> bool:

@@ -174,7 +174,7 @@ class _Reader:
         self.numbers: dict[ir.Var, int] = {}  # variables that may be dimensions, being numbers
         self.names = ir.Names()
         self.depth = 0
-        self.pending: list[ir.Binding] = []  # those of the block so far
+        self.pending: list[ir.Binding] = []  # bindings of the block so far
         self.hidden: list[tuple[str, ir.Var | None]] = []  # what names meant outside of the block
         self.so_far = Program(self.types, self.defs, self.places, self.text, self.file)
         self.judge = Judge(self.so_far, "")

@@ -305,7 +305,7 @@ def take(a, indices, axis=None, out=None, mode="raise"):
         indices = np.mod(indices, n) if mode == "wrap" else np.clip(indices, 0, n - 1)
     part = index(a, at=(*(slice(None),) * axis, normal_part(indices)))
     number = isinstance(indices, int) or getattr(indices, "shape", None) == ()
-    return part.copy() if number and part.shape else part  # which is no view, as a[i] is one
+    return part.copy() if number and part.shape else part  # a copy, where a[i] is a view
 
 
 @implements(np.take_along_axis)

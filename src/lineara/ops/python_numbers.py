@@ -125,7 +125,7 @@ class Own(Primitive):
             with np.errstate(all="ignore"):
                 y = np.array(self.base.evaluate(np, *args), t.dtype)
                 known = np.isfinite(sum(map(abs, spread), y))
-                if self.name == "python_power":  # of which NumPy's may be a square root
+                if self.name == "python_power":  # NumPy's power may use a square root instead
                     known &= y != 0
                 asked = np.argwhere(~known)
         else:

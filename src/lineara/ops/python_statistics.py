@@ -80,7 +80,7 @@ def _of_row(ours: Callable[..., Any], terms: Callable[..., Any], kind: str) -> N
                 f"statistics.{name}: the second argument is staged, which is no operation of "
                 "programs; write the sum itself"
             )
-        act([1.0] * len(data), *given)  # which refuses too few, or weights
+        act([1.0] * len(data), *given)  # raises where there are too few numbers, or wrong weights
         numbers = data if isinstance(data, Box) else op("stack")(*data)
         numpys = {True} if isinstance(data, Box) else {_is_numpys(v) for v in data}
         plain = [] if isinstance(data, Box) else [v for v in data if not isinstance(v, Box)]

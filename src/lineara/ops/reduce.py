@@ -184,7 +184,7 @@ class attains(Constant):
     def evaluate(self, xp, /, x, y):
         equal = xp.equal(x, y)
         if xp is np and x.size >= LARGE and not np.not_equal(y, y).any():
-            return equal  # there is no NaN to look for
+            return equal  # whole numbers have no NaN
         return xp.logical_or(equal, xp.not_equal(x, x))
 
     def batch(self, args, batched, params):

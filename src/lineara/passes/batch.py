@@ -529,7 +529,7 @@ class _Lanes:
         (t,) = self.outcome(e)[linear]
         try:
             rule = self.rule(e, args, flags, self.type(t))
-        except ProgramError:  # it needs the number of lanes
+        except ProgramError:  # the definition needs the number of lanes
             if self.size is not None or any(ir.vars_in(e.params)) or not self.of_arrays(e):
                 raise
             return self.in_turn(e, args)[0]

@@ -686,7 +686,7 @@ class Threaded(NamedTuple):
     same: tuple[tuple[int, ...], ...]
     back: list[
         tuple[ir.Var, list[ir.Var]]
-    ]  # what is handed on, and the variables whose tangents it has
+    ]  # a value handed on -> the variables whose tangents it has
     later: set[ir.Var]
 
 

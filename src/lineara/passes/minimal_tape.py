@@ -22,8 +22,8 @@ from lineara.passes.max_flow import Network
 from lineara.passes.store_policies import Price, call_of, is_view, price
 from lineara.passes.unzip import Cut, Policy
 
-EXACT = 10  # so many free choices are all tried
-POLISHED = 64  # so many bindings are tried one by one after the sweep
+EXACT = 10  # up to this many free choices, all combinations are tried
+POLISHED = 64  # up to this many bindings are tried one by one after the sweep
 
 Keep = Callable[[Binding], bool]
 
@@ -165,7 +165,7 @@ def swept(cut: Cut, costs: Costs, bytes: int) -> Iterator[set[Binding]]:
             best, low = again, priced
         else:
             high = priced
-    late_first = [b for b in reversed(cut.context) if b in best]  # what is read first in reverse
+    late_first = [b for b in reversed(cut.context) if b in best]  # in reverse order of reading
     for b in sorted(late_first, key=costs.work, reverse=True)[:POLISHED]:
         priced = price(cut, best - {b}, costs)
         if priced.bytes <= bytes and priced < (priced.bytes, low.work):

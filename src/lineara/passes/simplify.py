@@ -319,7 +319,7 @@ class _Simplify:
             return False
         saved = 0 if isinstance(b, ir.Unpack) else self.work(b.rhs, b.vars)  # type: ignore[arg-type]
         linear = [a for a in args if a.linear]
-        if any(dims_in([a.type for a in linear])):  # which is more is known of copies only
+        if any(dims_in([a.type for a in linear])):  # the cheaper one is known for copies only
             return isinstance(b, ir.Let) and isinstance(b.rhs, ir.Dup)
         saved += sum([self.weight(v) for v in b.vars if v.linear])
         saved -= sum([self.weight(a) for a in linear])

@@ -51,7 +51,7 @@ def delayed(d: ir.Def) -> ir.Def:
             write(tuple(ir.reads(b)))
             made.append(b)
     write(d.body.leaf.operands())
-    for i in drops:  # what is read by nothing else, and may be all that reads something stored
+    for i in drops:  # bindings that only drops read
         write(bindings[i].vars)
     return ir.Def(d.name, d.params, d.results, d.lresults, ir.Block(tuple(made), d.body.leaf))
 

@@ -71,7 +71,7 @@ def _scalar_at(self: Scalar, at: Index) -> Any:
 
 
 def _set_device(self: Traced, value: Value) -> None:
-    cast(Any, np.empty(0)).device = value  # which refuses
+    cast(Any, np.empty(0)).device = value  # raises NumPy's AttributeError
 
 
 def _no_matrix(self: Scalar) -> Any:

@@ -78,7 +78,7 @@ def maker(original: Callable[..., Any]) -> Callable[..., Any]:
     @in_place_of(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         if any_traced(args) or (kwargs and any_traced(kwargs.values())):
-            kwargs.pop("device", None)  # there is one
+            kwargs.pop("device", None)  # every array is on this device
             return call_foreign(original, args, kwargs)
         return _owned(original(*args, **kwargs))
 
@@ -144,7 +144,7 @@ def array(object: object, dtype: DType = None, *, copy: bool | None = True, **op
         except Told as told:
             if told.source is obj:
                 obj, copy = told.value, False if told.copied else copy
-    elif copy is not True and copy is not None:  # which may be refused
+    elif copy is not True and copy is not None:  # NumPy may refuse copy=False
         traced = issubclass(type(obj), Traced)
         shown = layout(obj) if traced else [] if staged(obj) else plain_deep(obj)
         np.array(shown, dtype, copy=copy, **options)
@@ -176,7 +176,7 @@ def _is_shared(made: object, source: Tree) -> bool:
     if isinstance(source, np.ndarray):
         return np.may_share_memory(made, source)
     if not issubclass(type(source), list | tuple) and hasattr(source, "__array__"):
-        return True  # it may have given one that it keeps
+        return True  # the user's function may keep the array that it gave
     while isinstance(made, np.ndarray):
         made = made.base
     return made is not None
@@ -188,12 +188,12 @@ _COPIES: dict[Any, Any] = {np._CopyMode.IF_NEEDED: None, np._CopyMode.ALWAYS: Tr
 def _in_dtype(obj: object, made: Array, dtype: np.dtype) -> Any:
     """The array `made` of `obj` in another dtype; NumPy converts numbers in lists one by one."""
     if staged(made) and made.dtype.kind == "c" and dtype.kind in "iuf" and _has_pythons(obj):
-        np.array(1j, dtype)  # which refuses
+        np.array(1j, dtype)  # raises NumPy's error for complex numbers
     if issubclass(type(obj), list | tuple) and dtype.kind in "iu" and staged(made):
         return as_array(_stored(obj, dtype)).astype(dtype)
     if issubclass(type(obj), Array) or staged(made) or dtype.kind not in "fcbiu":
         return made.astype(dtype)
-    value = np.array(plain_deep(obj), dtype)  # which may refuse, or warn
+    value = np.array(plain_deep(obj), dtype)  # NumPy may raise or warn here
     return op("astype")(made, dtype=dtype) if dtype.kind in "fc" else value
 
 

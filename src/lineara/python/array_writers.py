@@ -28,7 +28,7 @@ def _write(name: str, a: Any, values: Value, act: Callable[[np.ndarray, Any], An
             a.rewritten()
         return
     if not staged((a, values)):
-        act(np.array(plain(a)), plain_deep(values))  # which may refuse, or warn
+        act(np.array(plain(a)), plain_deep(values))  # NumPy may raise or warn here
     values = as_array(values)
     t = type_of(values)
     numbers = np.full(a.shape, -1)
@@ -50,7 +50,7 @@ def copyto(dst, src, casting: Any = "same_kind", where=True):
 
     if where is True and isinstance(dst, Array) and staged((dst, src)):
         if not isinstance(src, Traced):
-            np.copyto(np.empty(dst.shape, dst.dtype), src, casting=casting)  # which may refuse
+            np.copyto(np.empty(dst.shape, dst.dtype), src, casting=casting)  # NumPy may raise here
         dst[...] = as_type(src, dst.dtype, casting) if isinstance(src, Traced) else src
         return
     _write("copyto", dst, src, act)

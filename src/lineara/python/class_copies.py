@@ -56,7 +56,7 @@ class _Twin:
         self.source, self.twin = source, twin
         self.view: type | None = None
         self.seen: dict[str, Any] = {}
-        self.values: list[Any] = [self]  # those of `seen`, to be compared at once
+        self.values: list[Any] = [self]  # the values of `seen`, compared in one step
         self.volatile: list[str] = []  # names to be taken anew in each run
         self.cells: Cells = []  # what the functions of the others captured
         self.run, self.busy = -1, False

@@ -117,7 +117,7 @@ def _asked(code: CodeType, places: tuple[str, ...]) -> Iterator[tuple[int, int, 
         while lines[first].opname == "LOAD_ATTR":
             first -= 1
         if any([i.is_jump_target for i in lines[first + 1 : k + 1]]):
-            continue  # what is compared may come from elsewhere, as of `a if c else b`
+            continue  # the operand may come from a jump, as in `a if c else b`
         loaded = lines[first]
         names = tuple([i.argval for i in lines[first:k]])
         if loaded.opname == "LOAD_CONST" and type(loaded.argval) is bool:

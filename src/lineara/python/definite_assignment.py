@@ -134,7 +134,7 @@ class _Function:
         self.visit(n.generators[0].iter)
         before, lines, own = self.sure, self.lines, self.own
         if isinstance(n, ast.GeneratorExp) or sys.version_info < (3, 12):
-            self.own = NONE  # it is a function
+            self.own = NONE  # here a comprehension is a function with names of its own
         targets = [m.id for g in n.generators for m in every([g.target]) if isinstance(m, ast.Name)]
         self.lines = {k: v for k, v in lines.items() if k not in targets}
         for g in n.generators:

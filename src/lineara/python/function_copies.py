@@ -75,7 +75,7 @@ class Copy:
         self.code, self.defaults = f.__code__, (f.__defaults__, f.__kwdefaults__)
         self.cells: list[tuple[CellType, CellType | None]] = []
         self.run, self.busy = -1, False
-        self.still = False  # it has neither cells nor defaults to be read anew in each run
+        self.still = False  # True where no cells and no defaults have to be read anew in each run
 
     def fits(self, f: FunctionType) -> bool:
         """Whether the function is still as it was when it was copied."""

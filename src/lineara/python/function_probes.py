@@ -238,7 +238,7 @@ class Direction(Formal):
 
     def function(self) -> Callable[..., Any]:
         """The sum as one function."""
-        if len(self.terms) == 1 and self.terms[0][0] is ONE:  # as it was given
+        if len(self.terms) == 1 and self.terms[0][0] is ONE:  # the value itself, unscaled
             return self.terms[0][1]
         return lambda *args: self.derivative(args, ())
 

@@ -277,7 +277,7 @@ class Namespace(dict[str, Any]):
                 return
             changed = [n for n, v in seen.items() if real.get(n, _ABSENT) is not v]
             self.drop(*changed, *self.absent.intersection(real))
-        except RuntimeError:  # another thread reads for the first time just now
+        except RuntimeError:  # another thread is adding a name just now
             self.drop(*list(seen), *list(self.absent))
 
 

@@ -56,7 +56,7 @@ class _Constructor(type):
             return own["original"](*args, **options)
         value, given = None, (*args, *options.values())
         if not any([isinstance(a, Traced) and staged(a) for a in given]):
-            value, args = answered(own["original"], args, options)  # which may raise
+            value, args = answered(own["original"], args, options)  # the user's method may raise
             if not any([isinstance(a, Traced) for a in (*args, *options.values())]):
                 return value
         y = convert(*args, **options)
@@ -125,7 +125,7 @@ def _asked(numbers: list[Any], i: int) -> Any:
         return value
     methods = {name: getattr_static(kind, name, None) for name in _ASKED}
     own = [name for name in _NUMBER if type(methods[name]) is FunctionType]
-    if not own or issubclass(kind, float | complex):  # which are asked for nothing
+    if not own or issubclass(kind, float | complex):  # floats have no methods to ask
         return value
 
     def note(method: Callable[..., Any]) -> Any:
@@ -173,7 +173,7 @@ def _of_class(cls: type, name: str, args: tuple) -> Any:
     if staged(args):
         compares = name in _COMPARISONS and method(*map(layout, args)) is NotImplemented
         return NotImplemented if compares else _operated(name, args)
-    value = method(*map(plain, args))  # which may refuse
+    value = method(*map(plain, args))  # the number's own method may raise
     if name == "__getnewargs__":
         return args[0].__getnewargs__()
     if not isinstance(value, np.inexact | float | complex | tuple):
@@ -216,14 +216,14 @@ def constructor(original: type, convert: Callable[..., Any]) -> type:
         names["fromhex"] = getattr(original, "fromhex", None)
     if original is int:
         names["from_bytes"] = int.from_bytes
-    bases = () if original in (bool, np.bool_) else (original,)  # which have no subclasses
+    bases = () if original in (bool, np.bool_) else (original,)  # these have no subclasses
     return _Constructor(original.__name__, bases, names)
 
 
 def _number(value: Any, to: type = float) -> Any:
     if not isinstance(value, Array):
         return value
-    to(np.asarray(layout(value)))  # which refuses what is no number
+    to(np.asarray(layout(value)))  # raises where the value is no number
     return value.item()
 
 
@@ -236,7 +236,7 @@ def to_float(value: Box) -> Any:
     """float() of a traced number."""
     value = _number(value)
     if value.dtype.kind == "c":
-        float(layout(value))  # which refuses a number of Python's, and warns of one of NumPy's
+        float(layout(value))  # raises for a Python number, and warns for a NumPy number
         value = value.real
     wide = value if value.dtype.kind == "f" else op("astype")(value, dtype=np.dtype(float))
     return wide.item()
@@ -268,7 +268,7 @@ def _typed(dtype: Any) -> Callable[..., Any]:
         if imag is None and isinstance(value, Array) and value.shape and value.dtype == dtype:
             return value
         if imag is not None and "D" in [v.dtype.char for v in (value, imag) if staged(v)]:
-            dtype.type(1j, 1j)  # which refuses such parts
+            dtype.type(1j, 1j)  # raises for complex parts
         value = value.now() if imag is None else to_complex(value, imag)
         y = value if value.dtype == dtype else value.astype(dtype)
         y = y if y.shape else y[()] if isinstance(y, Array) else y
@@ -308,7 +308,7 @@ def is_instance(value: Array, cls: type) -> bool | None:
             if len(answers) == 1:
                 return answers.pop() or None
         return issubclass(value.stands_for(), cls) or None
-    except TypeError:  # a protocol with data, which looks at the value
+    except TypeError:  # a protocol with data attributes: isinstance looks at the value
         return None
 
 

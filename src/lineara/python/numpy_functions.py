@@ -73,7 +73,7 @@ def call_foreign(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) 
     if func in (np.real, np.imag) and issubclass(type(args[0]), Scalar):
         return getattr(args[0], func.__name__)
     given, args = args, as_numpys(args)
-    if func is np.clip and args:  # which makes an array of it first
+    if func is np.clip and args:  # np.clip converts its first argument to an array
         args = (real_typed(args[0]), *args[1:])
     if not foreign.sequence:
         args = tuple([as_array(a) if _is_sequence(a) else a for a in args])
@@ -115,7 +115,7 @@ def _asking_objects(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any
 
 
 _SPREAD = {np.clip, np.percentile, np.quantile, np.nanpercentile, np.nanquantile}  # over out=
-_NUMBERS = {"ddof", "correction"}  # which NumPy never makes an array of
+_NUMBERS = {"ddof", "correction"}  # keywords that NumPy never converts to arrays
 
 
 def _constant(

@@ -155,7 +155,7 @@ def signature(v: Leaf) -> Any:
         return tuple([(k, signature(w)) for k, w in v.items()])
     if isinstance(v, Traced | np.ndarray):
         shape, kind = tuple(v.shape), v.dtype.kind
-        axes = kind in "iu" and v.size <= FEW and not staged(v)  # which may say where
+        axes = kind in "iu" and v.size <= FEW and not staged(v)  # integers may be axes or shapes
         return shape, kind, narrow(shape, strides_of(v)), plain(v).tobytes() if axes else b""
     if isinstance(v, slice):
         return "slice", v.start, v.stop, v.step
@@ -193,7 +193,7 @@ def _asked(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             y = func(*args, **kwargs)
-    except Exception:  # which ours would have raised, of the values themselves
+    except Exception:  # an error of the values: our function raises it
         return None
     parts = y if isinstance(y, tuple | list) else (y,)
     arrays = list(_plain_arrays((args, kwargs)))

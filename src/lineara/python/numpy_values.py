@@ -66,7 +66,7 @@ def is_asked(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], out:
         return True
     if func is np.dot and max([getattr(a, "ndim", 0) for a in args]) > 2:
         return True
-    if func in _FACTORED and args and not staged(args):  # whose own factors round in another way
+    if func in _FACTORED and args and not staged(args):  # our factors round differently
         t = type_of(args[0])
         return bool(t.ndim) and worth_factoring(t)
     unusual = out is not None or not _PLAIN_OPTIONS.issuperset(kwargs)
@@ -216,11 +216,11 @@ def of_constants(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) 
     level = max([a.level for a, _ in arrays], key=lambda level: level.depth)
     try:
         y = func(*given, **options)
-    except FloatingPointError:  # which NumPy raises when it has written
+    except FloatingPointError:  # NumPy has written the result before it raises
         y = UNANSWERED
         if targets:
             raise
-    except Exception:  # which the general way says better
+    except Exception:  # the general way raises a clearer error
         return UNANSWERED
     finally:
         for a, _ in arrays:
@@ -356,8 +356,8 @@ def own_value(
     except _Unasked:
         return numpys(ours(*args, **kwargs))
     except Exception as e:
-        result = _quietly(ours, args, kwargs)  # which may say it better
-        if "read-only" in str(e):  # it overwrites its argument
+        result = _quietly(ours, args, kwargs)  # our function may raise a clearer error
+        if "read-only" in str(e):  # the function overwrites its argument
             return numpys(result)
         raise
     return _valued(func, numpys(_quietly(ours, args, kwargs)), value, arrays)
@@ -399,7 +399,7 @@ def _answer(func: Any, args: tuple, kwargs: dict[str, Any], out: object) -> Any:
             y = asked(func, args, kwargs, out, [])
     except (TypeError, np.exceptions.AxisError) as e:
         return () if isinstance(e, LinearaError) else e
-    except Exception as e:  # which may come of the values
+    except Exception as e:  # the values may be the reason
         return e if "output array is not acceptable" in str(e) else ()
     parts = y if isinstance(y, tuple | list) else (y,)
     return tuple([isinstance(p, np.generic | float | complex) for p in parts])

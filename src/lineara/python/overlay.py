@@ -79,7 +79,7 @@ class Overlay:
     ) -> None:
         self.read, self.forms = read, forms
         self._packages = frozenset(packages)
-        self._seen_through = self._packages | {"contextlib"}  # which has `suppress`
+        self._seen_through = self._packages | {"contextlib"}  # contextlib, for `suppress`
         self.build_class = functools.partial(build_class, self)
         known = replaced_builtins(self, is_instance, type_of)
         self._tabled = self._table(replacements, known.get)

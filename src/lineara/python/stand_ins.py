@@ -180,7 +180,7 @@ def _ufunc_stand_in(ufunc: np.ufunc, ours: Callable[..., Any]) -> Any:
             if len(args) == nin:
                 return apply_ufunc(ufunc, "__call__", args, kwargs)
         try:
-            return ufunc(*args, **kwargs)  # which refuses a wrong number of arguments
+            return ufunc(*args, **kwargs)  # raises for a wrong number of arguments
         except Told as said:
             given = _as_told(said, args)
         return call(*given, **kwargs)
@@ -190,7 +190,7 @@ def _ufunc_stand_in(ufunc: np.ufunc, ours: Callable[..., Any]) -> Any:
         call = _unary_ufunc(ufunc, call, name)
     _show_as(ufunc, call)
     call.__name__, call.__doc__ = ufunc.__name__, ufunc.__doc__
-    vars(call)["__wrapped__"] = ufunc  # whose signature it has
+    vars(call)["__wrapped__"] = ufunc  # inspect.signature then gives the ufunc's
     return call
 
 
@@ -224,7 +224,7 @@ def _math_stand_in(original: Callable[..., Any], ours: Callable[..., Any]) -> An
     def call(*args: Any, **kwargs: Any) -> Any:
         value = None
         if not any_traced(args) or not staged(args):
-            value, args = answered(original, args, kwargs)  # which may raise
+            value, args = answered(original, args, kwargs)  # a method of the user's may raise
             if value is not None and (isinstance(ours, Constant) or not any_traced(args)):
                 return value
         if value is None:  # in a program

@@ -164,7 +164,7 @@ def _source(f: FunctionType, end: int | None) -> Any:
         return _lambda(code, ast.parse("".join(lines)))
     rows = lines[first - 1 : end] if end else inspect.getblock(lines[first - 1 :])
     block = "".join(rows)
-    inner = block[:1].isspace()  # as it stands: the lines of a text have their own indentation
+    inner = block[:1].isspace()  # not dedented: a string may span several lines
     tree: Any = ast.parse(f"if True:\n{block}" if inner else block)
     ast.increment_lineno(tree, first - 1 - inner)
     node = tree.body[0].body[0] if inner else tree.body[0]
@@ -317,10 +317,10 @@ class _Function:
         self.outer = declared(self.body, ast.Nonlocal)
         inner, self.written_inside = shared_with_nested(self.body)
         self.variables = (bound(self.body) | {*parameters(node.args)}) - self.globals
-        self.live = Liveness(self.body, inner | self.outer)  # others read what is nonlocal
+        self.live = Liveness(self.body, inner | self.outer)  # other functions read nonlocal names
         self.first = next(iter(parameters(node.args)), None)
         self.count = 0
-        self.exits = NONE  # what is read where the loop around goes on, or after it
+        self.exits = NONE  # names read by the next round of the enclosing loop, or after it
         self.whole = any([isinstance(n, _GENERATORS) for n in own(self.body)])
         self.before: list[ast.stmt] | None = None  # functions that go before the statement
 
@@ -471,11 +471,11 @@ class _Function:
             return _at(ast.Expr(_form("assert_", self.condition(s.test), message)), s)
         for target in every([s]) if isinstance(s, ast.Delete | ast.AugAssign) else ():
             is_target = isinstance(target, ast.Name) and not isinstance(target.ctx, ast.Load)
-            if is_target and hasattr(target, "unset"):  # it must have a value
+            if is_target and hasattr(target, "unset"):  # an augmented assignment reads its target
                 assert self.before is not None, "it is a statement"
                 name: Any = ast.Name(target.id, ast.Store())  # type: ignore[attr-defined]
                 self.before.append(_at(ast.Assign([name], _known(target)), target))
-        if isinstance(s, ast.AnnAssign):  # what is annotated cannot be a variable of blocks
+        if isinstance(s, ast.AnnAssign):  # an annotated name cannot be nonlocal in blocks
             s = _at(ast.Assign([s.target], s.value) if s.value else ast.Pass(), s)
         for field, value in ast.iter_fields(s):
             if isinstance(value, ast.expr):

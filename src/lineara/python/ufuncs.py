@@ -85,12 +85,12 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, A
     count = 1 if method == "reduceat" else len(inputs)  # not the indices
     inputs = (*[_entered(ufunc, a) for a in inputs[:count]], *inputs[count:])
     out = kwargs.pop("out", None)
-    boxed = out is Ellipsis  # which asks for an array, also without axes
+    boxed = out is Ellipsis  # out=... asks for an array, also without axes
     nothing = isinstance(out, tuple) and len(out) == ufunc.nout and not _outs(out)
     out = None if boxed or nothing else out
     try:
         if not all([isinstance(o, Box | np.ndarray) or _answers_ufuncs(o) for o in _outs(out)]):
-            asked(act, inputs, kwargs, out, [])  # which refuses what is no array
+            asked(act, inputs, kwargs, out, [])  # raises where out is no array
         if method == "__call__":
             result = _called(ufunc, ours, inputs, out, **kwargs)
         elif isinstance(ours, Constant) and not staged(inputs):

@@ -30,7 +30,7 @@ class Way:
     read: Callable[[FunctionType], CodeType]  # the code that a copy runs
     forms: Any  # what that code calls
     builtins: tuple[tuple[Any, Any], ...]  # builtins, and what stands in for them
-    inside: Callable[[Any], Any]  # a function of which a derivative is taken there
+    inside: Callable[[Any], Any]  # prepares a function that is differentiated there
 
 
 class Reading:

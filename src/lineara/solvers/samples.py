@@ -20,7 +20,7 @@ def _last(y: Any, axis: int) -> Any:
 def _steps(name: str, y: Shaped, x: Any, dx: object, axis: int) -> Any:
     """The distances between samples: an array along the last axis, or one number for all."""
     if x is None:
-        if type(dx) is float or type(dx) is int:  # a Python number, which keeps the dtype of y
+        if type(dx) is float or type(dx) is int:  # a Python number does not change the dtype of y
             return dx
         dx = as_array(dx)
         return _last(dx, axis) if type_of(dx).ndim > 1 else dx

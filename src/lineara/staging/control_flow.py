@@ -56,7 +56,7 @@ class Fragment(NamedTuple):
     structure: Structure
     mentions: list[tuple[Boxed, ir.Var]]  # what it mentions of the code around, and the formals
     given: list[Any]  # the leaves as the function gave them
-    stays: Callable[[ir.Binding], bool]  # what is no dead code
+    stays: Callable[[ir.Binding], bool]  # whether a binding is kept: it is no dead code
 
     def seen(self, i: int) -> Seen:
         """The facts of a result."""
@@ -189,7 +189,7 @@ class Operands:
         wanted = [(is_number(v) or isinstance(v, bool)) if every else is_operand(v) for v in leaves]
         self.constants = [None if w else v for v, w in zip(leaves, wanted, strict=True)]
         self.places = [i for i, w in enumerate(wanted) if w]
-        self.seen = [seen(leaves[i]) for i in self.places]  # what is known of what moves
+        self.seen = [seen(leaves[i]) for i in self.places]  # facts about these leaves
         self.boxes = [level.as_box(leaves[i]) for i in self.places]
 
     def types(self, likes: Sequence[Seen]) -> list[ArrayType | None]:

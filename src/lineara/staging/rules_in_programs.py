@@ -62,7 +62,7 @@ class Spelled:
         self.given = [seen(leaves[i]) for i in self.places]
         self.xs = [like.type for like in self.given]
         self.moves = have_tangents(self.xs)
-        self.flat: dict[str, ir.Def] = {}  # the same before they were made linear
+        self.flat: dict[str, ir.Def] = {}  # the definitions before they were made linear
         self.residuals: Any = None  # the containers of what fwd keeps for bwd
         self.linears: Flags = ()  # the formals in which a custom_linear is linear
 

@@ -96,7 +96,7 @@ class Stages:
             text = show_program(types, defs)
             self.stages.append(Stage(name, text, entries, work, size(Program(types, defs))))
             before = program
-        plain = policy is store_all  # which sinks nothing into the way back
+        plain = policy is store_all  # store_all recomputes nothing in the reverse pass
         proved = (
             certificate(whole, f, self.operands, whole)
             if plain

@@ -257,7 +257,7 @@ def _traced(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], reading:
             out = (out, contents) if writes else out
         level.ends = True
         out = overlay().restore(out)
-        flatten(out)  # which reads what it gives of the arguments, before their formals are asked
+        flatten(out)  # an argument among the results is read here, before its formal is asked for
         made, results = definition(level, name, given.formals, out, name)
         beside = [value for _, value in level.beside]
         shared = level.shared

@@ -34,7 +34,7 @@ from lineara.tape.strides import in_c_order
 
 F64, F32, BOOL, INT = map(np.dtype, (np.float64, np.float32, np.bool, np.int64))
 TRACED = {"F64": F64, "F32": F32}  # dtypes of the traced arrays of a plan
-PLAIN = TRACED | {"BOOL": BOOL, "INT": INT}  # those of its plain arrays
+PLAIN = TRACED | {"BOOL": BOOL, "INT": INT}  # dtypes of its plain arrays
 GENERAL = object()  # in place of a result: the general way has to be taken
 KNOWN = 4096  # classes, and signatures of the same classes, that are remembered
 _OPTIONS = frozenset({int, bool, str, type(None), type(Ellipsis), np.dtype})

@@ -46,7 +46,7 @@ def class_shown(value: Any) -> type:
         )
     if is_own_file(frame.f_code.co_filename) or asker in _OWN_RULES:
         return type(value)
-    if asker == "json.encoder" and not value.shape:  # which writes the digits of a float
+    if asker == "json.encoder" and not value.shape:  # json writes the digits of a float
         return type(value.__float__())
     if type(frame.f_globals) is not dict and _reads_class(frame):  # a copy of the user's function
         cls = type_shown(value)
@@ -92,7 +92,7 @@ def asks_who_multiplies(frame: FrameType) -> bool:
         return False
     asker: Any = frame
     while asker is not None and asker.f_globals.get("__name__", "").startswith("scipy.sparse."):
-        if asker.f_code.co_name.startswith("__"):  # an operator, which may leave it to the other
+        if asker.f_code.co_name.startswith("__"):  # an operator may return NotImplemented
             return True
         asker = asker.f_back
     return frame.f_code.co_name == "_matmul_dispatch"

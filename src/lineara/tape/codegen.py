@@ -395,7 +395,7 @@ def _checks(name: str, deep: bool) -> dict[str, str]:
     if deep:
         refused = f"\n            if {test}:\n                raise ArithmeticError" if test else ""
         return {"S": python, "N": refused.replace("is_complex(y)", "type(y) is complex")}
-    finite = "-1e999 < y and y < 1e999"  # which Python compares faster than in a chain
+    finite = "-1e999 < y and y < 1e999"  # faster in Python than a chained comparison
     test = f"{test} or not ({finite})" if test else f"not ({finite})"
     return {"S": python, "N": f"\n            if {test}:\n                raise ArithmeticError"}
 
@@ -518,7 +518,7 @@ def general(p: Any, q: Any, name: str) -> Any:
         if not ours and (has_priority(other) or answers_itself(other)):
             return operated(op(name), p, q)
         if not ours and callable(getattr(type(other), "__array_ufunc__", None)):
-            return getattr(np, name)(p, q)  # as NumPy's arrays do: its class answers
+            return getattr(np, name)(p, q)  # the operand's class answers, as with NumPy's arrays
     p, q = told(p), told(q)
     try:
         return op(name)(p, q)
@@ -554,7 +554,7 @@ def _defers(value: Leaf) -> bool:
 def _of_numbers(p: Any, q: Any, name: str) -> Any:
     """An operation of two numbers: Python's or NumPy's own operator, one level below."""
     stem = OPERATORS[name]
-    if name != "power":  # which NumPy calculates in another way for whole numbers
+    if name != "power":  # NumPy computes power differently for whole numbers
         if _is_whole(q) and type(p) in _fast(p):
             return getattr(p.level.N, f"__{stem}__")(p, np.float64(q))
         if _is_whole(p) and type(q) in _fast(q):

@@ -92,7 +92,7 @@ def _backward(
     if asked.has_aux:
         out, aux = with_aux(out, True, asked.name)
     y = out
-    if type(y) is not level.S and type(y) is not level.N:  # which are one real number
+    if type(y) is not level.S and type(y) is not level.N:  # not a real number of this level
         number, unit = without_unit(out)
         y = scalar_output(number, asked.name)
     value = y

@@ -372,7 +372,7 @@ class Array(Traced):
 
     @dtype.setter
     def dtype(self, value: str | type) -> None:
-        self.view(value)  # which refuses another one
+        self.view(value)  # raises where the dtype is another one
 
     def total(self) -> Any:
         """The sum of all elements."""
@@ -396,7 +396,7 @@ class Array(Traced):
         self.level.setitem(self, at, value)
 
     def __delitem__(self, at: Index) -> None:
-        operator.delitem(cast(Any, np.empty(0)), at)  # which refuses
+        operator.delitem(cast(Any, np.empty(0)), at)  # raises NumPy's error
 
     def item(self, *at: Any) -> Any:
         """One element as Python's number, traced."""
@@ -568,7 +568,7 @@ def _hashed(x: Scalar, plainly: Callable[..., Any] = Scalar.__hash__) -> int:
         )
     x.level.asked[:] = [True]
     value = plain(x)
-    return plainly(x) if value == value else object.__hash__(x)  # that of a NaN is its object's
+    return plainly(x) if value == value else object.__hash__(x)  # a NaN has its object's hash
 
 
 _WRITTEN_OUT = [dis.opmap[name] for name in ("COMPARE_OP", "CONTAINS_OP")]
@@ -731,7 +731,7 @@ class FlatElements:
         return (self.base if isinstance(at, int | np.integer) else self._spread())[self._at(at)]
 
     def __delitem__(self, at: Index) -> None:
-        operator.delitem(cast(Any, np.empty(0).flat), at)  # which refuses
+        operator.delitem(cast(Any, np.empty(0).flat), at)  # raises NumPy's error
 
     def __setitem__(self, at: Index, value: Box) -> None:
         places = self._at(at)
@@ -755,7 +755,7 @@ def _in_place(stem: str) -> Any:
         if values is not None and type(plain_other) in (float, int, np.ndarray, np.float64):
             try:
                 in_memory(values, plain_other)
-            except (ValueError, TypeError):  # which the general way says better
+            except (ValueError, TypeError):  # the general way raises a clearer error
                 pass
             else:
                 self.rewritten()
@@ -763,13 +763,13 @@ def _in_place(stem: str) -> Any:
         y = act(self, other)
         if not issubclass(type(y), _NUMBERS):  # the other one's answer
             if getattr(type(other), "__array_ufunc__", ...) is None:
-                in_memory(np.empty(0), other)  # which refuses
+                in_memory(np.empty(0), other)  # raises NumPy's error
             return y
         if is_of_objects(y):
-            in_memory(np.empty(self.shape, self.dtype), in_objects(other))  # which refuses
+            in_memory(np.empty(self.shape, self.dtype), in_objects(other))  # raises NumPy's error
         if not np.can_cast(type_of(y).dtype, self.dtype, "same_kind"):
             shown = layout(other) if isinstance(other, Traced) else other
-            in_memory(np.empty(self.shape, self.dtype), shown)  # which refuses
+            in_memory(np.empty(self.shape, self.dtype), shown)  # raises NumPy's error
         return self.level.assign_all(self, y)
 
     method.__name__ = f"__i{stem}__"

@@ -68,7 +68,7 @@ def written_out(draft: Draft, leaves: Sequence[Sketch], out: Sketch, composed: b
 
     Of a composition the value is calculated too, since NumPy's is another function's.
     """
-    draft.inside = True  # what is written down from here on belongs to the way back
+    draft.inside = True  # steps from here on belong to the reverse pass
     if not composed:
         _read_off(draft, out)
     _check_order(draft, out.name)
@@ -111,7 +111,7 @@ def written_out(draft: Draft, leaves: Sequence[Sketch], out: Sketch, composed: b
 
     def deep() -> Deep | None:
         """The code over primitives."""
-        if composed:  # which compares values
+        if composed:  # a composition compares values
             return None
         writer = _PrimitiveWriter(names)
         lines = [*read("y"), *map(writer.line, late)]
@@ -396,7 +396,7 @@ class Runner:
         return [
             *lines,
             "o.a = o.b = None",
-            "n = new(Call)",  # whose slots are filled here, without a call
+            "n = new(Call)",  # its slots are filled here, without a call of __init__
             "n.out = o",
             "n.plan = plan",
             f"n.parents = ({', '.join([*self.nodes, ''])})",

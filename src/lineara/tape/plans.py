@@ -338,7 +338,7 @@ def _made(
     given = [drawn(a) for a in args]
     options = {name: drawn(v) for name, v in kwargs.items()}
     if foreign is None or not foreign.sequence:
-        each = isinstance(func, np.ufunc)  # whose operands all become arrays
+        each = isinstance(func, np.ufunc)  # a ufunc converts all its operands to arrays
         given = [
             as_array(a) if type(a) in (list, tuple) and (each or any_box(a)) else a for a in given
         ]

@@ -186,7 +186,7 @@ def reshaped(level: Any, x: Array, shape: tuple[Any, ...]) -> Any:
     try:
         v = v.reshape(*shape)
     except (TypeError, ValueError):
-        return None  # what is wrong is said elsewhere
+        return None  # the general way raises the error
     root, offset, strides = place(x)
     moved = reshaped_strides(x.s, strides, v.shape)
     if moved is None or not v.shape:
@@ -217,7 +217,7 @@ def whole_sum(level: Any, x: Array) -> Any:
         total = 0.0
         for c in v.tolist():
             total += c
-        if total - total != 0.0:  # of which NumPy may warn
+        if total - total != 0.0:  # not finite: NumPy may warn
             total = float(np.add.reduce(v))
         o = level.scalar(total, level.N)
     else:
@@ -332,7 +332,7 @@ def gather(level: Any, x: Array, at: Index) -> Any:
         numbers = not any([getattr(p, "shape", ()) for p in _parts(at)])
         return level.derived(made, x) if numbers and made.shape else made  # NumPy gives a view
     scalar_at = scalar_index(at)
-    if scalar_at is not None:  # which NumPy copies
+    if scalar_at is not None:  # NumPy copies here
         part = read_array(level, x, scalar_at)
         return part.copy() if isinstance(part, Array) else part
     return _gathered(level, x, at)

@@ -56,7 +56,7 @@ class Draft:
     def __init__(self, recur: Recur) -> None:
         self.recur = recur  # transposes the text of a General primitive's jvp
         self.steps: list[Step] = []
-        self.program: list[Step] = []  # those of the rule itself
+        self.program: list[Step] = []  # the steps of the rule itself
         self.moves: list[Move] = []
         self.views: set[str] = set()  # what shows an argument in another shape
         self.inside = False  # a linear map

@@ -13,7 +13,7 @@ from lineara.errors import DetachError, LinearaError, describe_line, is_own_file
 from lineara.facts.hints import Tree
 
 MANY = 256  # refusals that are remembered before those that were meant are dropped
-RECENT = 16  # of which these may still be on their way
+RECENT = 16  # the latest of them, which may still be propagating
 
 
 def raise_swallowed(refused: list[LinearaError]) -> None:
@@ -32,7 +32,7 @@ def prune(refused: list[LinearaError]) -> None:
 def _is_meant(error: LinearaError) -> bool:
     """Whether an error was caught on purpose: by our own code, or by `except` with its class."""
     trace = error.__traceback__  # begins where the error was caught
-    if trace is None or not trace.tb_frame.f_code.co_exceptiontable:  # there is no `try`
+    if trace is None or not trace.tb_frame.f_code.co_exceptiontable:  # the code has no `try`
         return False  # compiled code, which has no frame, caught it
     code = trace.tb_frame.f_code
     names = [c.__name__ for c in type(error).__mro__ if issubclass(c, LinearaError)]
@@ -79,7 +79,7 @@ class Told(ValueError):
     def __init__(self, source: Tree, value: Any, copied: bool) -> None:
         super().__init__("object __array__ method not producing an array")
         self.source, self.value = source, value
-        self.copied = copied  # it was asked for a copy
+        self.copied = copied  # asked for by copy.copy or copy.deepcopy
 
 
 def met_by_traced(error: object) -> bool:

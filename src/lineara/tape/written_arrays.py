@@ -99,7 +99,7 @@ class Buffer:
         if isinstance(v, Traced):
             mine = self.val is not None and isinstance(v, Written)
             self.val = v if mine else v.level.buffer(v.now(), c_strides(self.shape))
-        elif self.val is None:  # what is written may be traced by outer levels
+        elif self.val is None:  # the written value may be traced by outer levels
             made, outer = np.array(v, order="C"), self.level.outer
             self.val = made if outer is None else outer.own(made)
         return self.val
@@ -443,7 +443,7 @@ class Part(WrittenView):
             return
         if value.dtype != b.dtype:
             value = op("astype")(value, dtype=b.dtype)
-        if issubclass(type(value), Scalar):  # what is read is NumPy's number
+        if issubclass(type(value), Scalar):  # an element that is read is a NumPy number
             value = value.typed()
         self.store(self.values, at, value.v)
         src, pos = self.marks()
@@ -485,10 +485,10 @@ class Part(WrittenView):
         mine: Any = self.values
         if isinstance(mine, np.ndarray) and is_basic(at):
             parts = at if isinstance(at, tuple) else (at,)
-            whole = any([p is Ellipsis for p in parts])  # of which an index has one
+            whole = any([p is Ellipsis for p in parts])  # an index has one Ellipsis at most
             try:
                 mine = mine[parts if whole else (*parts, Ellipsis)]
-            except IndexError:  # which the write itself says better
+            except IndexError:  # the write itself raises a clearer error
                 return
         for _, part in b.given:
             both = isinstance(mine, np.ndarray) and isinstance(part, np.ndarray)
@@ -575,7 +575,7 @@ class Written(Array):
 
     def set_shape(self, value: Any) -> None:
         """The same memory under another shape, where NumPy needs no copy."""
-        shape = np.empty(self.shape, np.int8).reshape(value).shape  # as NumPy counts, and refuses
+        shape = np.empty(self.shape, np.int8).reshape(value).shape  # NumPy resolves -1 or raises
         part = self.w.reshaped(shape)
         if part is None:
             raise AttributeError(
@@ -706,7 +706,7 @@ class Written(Array):
             return False
         try:
             values[at] = content
-        except (ValueError, IndexError):  # which the general way says better
+        except (ValueError, IndexError):  # the general way raises a clearer error
             return False
         part = self.w
         part.buffer.version += 1
@@ -795,7 +795,7 @@ class Written(Array):
             product = asks_who_multiplies(sys._getframe(1))
             return in_object(self) if product else super().__array__()
         if dtype is None and not array.size and asks_as_index(sys._getframe(1)):
-            np.empty(0, int)[np.empty(0, array.dtype)]  # which refuses; NumPy takes other objects
+            np.empty(0, int)[np.empty(0, array.dtype)]  # raises; other objects are accepted
         kept = dtype is None or np.dtype(dtype) == array.dtype
         array = array.astype(array.dtype if dtype is None else dtype)
         array.flags.writeable = copy is True  # a write would be lost

@@ -68,7 +68,7 @@ def is_container(x: object) -> bool:
     return kind_of(type(x)) is not None
 
 
-_PLAIN_MODULES = {"builtins", "collections", "numpy"}  # whose classes optree does not register
+_PLAIN_MODULES = {"builtins", "collections", "numpy"}  # modules whose classes are not registered
 
 
 def kind_of(cls: type) -> "Kind | None":

@@ -72,7 +72,7 @@ class DiskCache:
         if head != HEAD + _digest(key, code):
             return None
         with suppress(OSError):
-            os.utime(path)  # it was used
+            os.utime(path)  # marks the file as used
         return code
 
     def put(self, key: str, code: bytes) -> None:

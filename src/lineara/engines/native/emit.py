@@ -42,7 +42,7 @@ class Code:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
-        self.entry: list[str] = []  # what is made once, before all else
+        self.entry: list[str] = []  # lines that run once, before all others
         self.label = "start"
         self.names = 0
         self.declared: dict[str, str] = {}  # functions outside, and their types
@@ -96,7 +96,7 @@ class Emitter(Code):
         self.exact = exact  # every bit is the interpreter's
         self.judge = Judge(program, "")
         self.trusting = trusting  # factors of masked products are taken as they are
-        self.doubt = ""  # where it is told whether one of them was not finite
+        self.doubt = ""  # the register that says whether a factor was not finite
         self.demand = Demand(program, trusting)
         self.frames: list[Iterable[nm.Held]] = []
         self.reserved: list[Iterable[nm.Held]] = []  # memory of loops, which a round may write
@@ -104,12 +104,12 @@ class Emitter(Code):
         self.constants: list[np.ndarray] = []
         self.sites: list[Site] = []
         self.arenas: list[nm.Arena] = []
-        self.kept_arenas: set[nm.Arena] = set()  # whose rows a loop around keeps
+        self.kept_arenas: set[nm.Arena] = set()  # arenas whose rows an enclosing loop keeps
         self.emptied: list[tuple[int, str, list[nm.Arena]]] = []  # lines where others are emptied
         self.open: list[str] = []  # the definitions that are being written
         self.deaths: dict[str, Deaths] = {}
         self.leaves = 0
-        self.trying = False  # what is emitted is looked at, and thrown away
+        self.trying = False  # whether the lines are emitted on trial and dropped
         self.scratch = 1
         self.helpers: dict[str, str] = {}  # functions of this module, by their names
         self.addresses: dict[

@@ -124,7 +124,7 @@ class Kernel:
         if status == 3:
             raise Doubted("a factor is infinite or no number")
         if status:
-            raise self.errors.pop(number, KeyboardInterrupt())  # none: it came before the answer
+            raise self.errors.pop(number, KeyboardInterrupt())  # none was stored: an interrupt
         return [y[()] if isinstance(y, np.ndarray) and not y.ndim else y for y in results]
 
     def _run(self, io: Io, number: int) -> int:

@@ -66,7 +66,7 @@ class Lowered:
     constants: list[np.ndarray]
     workspace: int  # bytes
     places: tuple[int | None, ...]  # where slots begin in the workspace; None: on the stack
-    bound: dict[int, int]  # which slot is the memory of an output
+    bound: dict[int, int]  # output -> the slot that is its memory
     sites: list[Site]
     addresses: dict[str, int]
     leaves: int

@@ -88,7 +88,7 @@ class Compiler:
         if code is not None:
             try:
                 return self.linked(code, symbols)
-            except RuntimeError:  # it is not what LLVM takes for code: made anew below
+            except RuntimeError:  # LLVM does not accept the stored code: compiled anew below
                 pass
         code = self.object_code(text, leaves)
         kept.put(key, code)

@@ -75,7 +75,7 @@ implements("scipy.special.psi", "scipy.special.digamma")(digamma)
 implements("scipy.special.round")(rint)
 
 
-for _same in (cbrt, exp2, expm1, log1p):  # as NumPy's, with other last bits
+for _same in (cbrt, exp2, expm1, log1p):  # like NumPy's functions but for the last bits
     special(f"scipy_{_same.name}", *_same.stated, scipy=_same.name)
 
 # --- sums of exponentials ------------------------------------------------------------------------
