@@ -234,6 +234,51 @@ def test_a_name_of_a_container_sees_what_a_form_changes():
     assert capture(f, X)(X) == f(X)
 
 
+def a_queue_that_a_round_leaves_empty(x):
+    todo, s = deque([0]), 0.0
+    while todo:
+        k = todo.popleft()
+        s += x[k] * (k + 1)
+        if k < 3:
+            todo.append(k + 1)
+    return s
+
+
+def a_queue_that_rounds_leave_empty_in_the_end(x):
+    todo, s = deque([0, 1]), 0.0
+    for k in range(6):
+        if todo:
+            i = todo.popleft()
+            s += x[i] * (k + 1)
+            if i < 2:
+                todo.append(i + 1)
+    return s
+
+
+def items_of_a_dict_are_taken(x):
+    left, s = {"a": 0, "b": 1}, 0.0
+    while left:
+        key, k = left.popitem()
+        s += x[k] * (k + 2)
+        if k == 0:
+            left["c"] = 2
+    return s
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        a_queue_that_a_round_leaves_empty,
+        a_queue_that_rounds_leave_empty_in_the_end,
+        items_of_a_dict_are_taken,
+    ],
+)
+def test_a_container_that_a_refused_form_left_shorter_is_put_back(f):
+    program = capture(f, X)
+    for x in (X, -X):
+        assert np.array_equal(program(x), f(x))
+
+
 def test_what_a_refused_form_has_changed_is_put_back():
     seen = []
 

@@ -116,8 +116,8 @@ class Variables:
         self.cells |= {e: e for e in entries}
 
     def reset(self, before: tuple[dict[Any, Any], list[Any]]) -> None:
-        """Give all of them their old values back."""
-        self.set(before[0])
+        """Give the variables their old values back; an entry gets its own with its container."""
+        self.set({n: v for n, v in before[0].items() if isinstance(n, str)})
         for cell, value in zip(self.others, before[1], strict=True):
             put(cell, value)
 
