@@ -17,7 +17,9 @@ from scipy.optimize import rosen, rosen_hess
 from lineara import (
     grad,
     hessian,
+    hvp,
     jacobian,
+    jit,
     jvp,
     linearize,
     trace,
@@ -353,3 +355,52 @@ def test_a_class_is_itself_after_any_number_of_others_and_after_imports():
     assert gradient(p).w == 6.0
     overlay().forget()
     assert gradient(p).w == 6.0
+
+
+@dataclass
+class Labelled:
+    """Numbers beside what is none."""
+
+    a: float
+    w: np.ndarray
+    name: str = "spring"
+    nothing: None = None
+    on: bool = True
+    n: int = 3
+
+
+def energy(p: Any) -> Any:
+    return p.a**2 * np.sum(p.w**3) * p.n if p.on and p.name == "spring" else 0.0
+
+
+def test_second_derivatives_of_containers_that_hold_more_than_numbers():
+    p = Labelled(2.0, np.array([1.0, -0.5]))
+    v = Labelled(0.3, np.array([0.1, 0.2]), name="a direction")
+    H = hessian(energy)(p)
+    np.testing.assert_allclose(H.w.w, np.diag(6 * p.n * p.a**2 * p.w))
+    assert (H.a.name, H.name.a, H.n.a, H.a.n) == (0.0, 0.0, 0.0, 0.0)
+    along = hvp(energy, p, v)
+    np.testing.assert_allclose(along.w, H.w.a * v.a + H.w.w @ v.w)
+    assert along.a == pytest.approx(H.a.a * v.a + H.a.w @ v.w)
+    assert (along.name, along.nothing, along.on, along.n) == ("spring", None, True, 0.0)
+
+
+def test_a_direction_may_be_a_gradient():
+    p = Labelled(2.0, np.array([1.0, -0.5]))
+    g = grad(energy)(p)
+    slope = g.a**2 + g.w @ g.w
+    assert jvp(energy, (p,), (g,))[1] == pytest.approx(slope)
+    assert linearize(energy, p)[1] @ g == pytest.approx(slope)
+
+
+def test_a_program_gives_whole_numbers_the_gradient_that_grad_gives():
+    d = {"a": 2.0, "n": 3, "k": np.arange(3), "s": "x", "i": np.int64(3)}
+
+    def f(d: Any) -> Any:
+        return d["a"] ** 2 * d["n"]
+
+    expected = grad(f)(d)
+    found = jit(grad(f))(d)
+    assert [type(v) for v in found.values()] == [type(v) for v in expected.values()]
+    assert found["k"].dtype == expected["k"].dtype == float
+    assert type(jit(lambda x: jacobian(lambda y: y**2)(x))(2.0)) is float

@@ -20,6 +20,7 @@ from lineara.python.function_points import FUNCTIONS
 from lineara.python.user_code import lifted, method, restored, seen
 from lineara.tape import gradient as differentiate
 from lineara.tape.gradient import Asked
+from lineara.tape.leaves import may_move
 from lineara.tape.levels import open_level
 from lineara.tape.linear_level import record_linear
 from lineara.tape.linearize import directional
@@ -594,7 +595,7 @@ def _blocks(L: LinearMap, ahead: bool, alone: bool) -> Any:
 def _shaped(block: np.ndarray, shape: tuple[int, ...], only: bool) -> Any:
     """A block in its shape; copied where it is one of several in an array, or lies otherwise."""
     if not shape:
-        return block.reshape(()).item() if isinstance(block, np.ndarray) else block.reshape((1,))[0]
+        return block.reshape(()).item()
     shaped = block.reshape(shape)
     if isinstance(shaped, np.ndarray) and not (only and shaped.flags.carray):
         shaped = np.array(shaped, order="C")
@@ -640,7 +641,17 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
            [2., 0.]])
     """
     _callable(f, "hessian")
-    return jacfwd(grad(f, argnums), argnums)
+    return jacfwd(_numbers_of(grad(f, argnums)), argnums)
+
+
+def _numbers_of(gradient: Callable[..., Any]) -> Callable[..., Any]:
+    """A gradient function to differentiate: with 0 for what is no number, as a Jacobian has it."""
+
+    def numbers(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = flatten(gradient(*args, **kwargs))
+        return unflatten(structure, [v if may_move(v) else 0.0 for v in leaves])
+
+    return numbers
 
 
 def hvp(f: Callable[..., Any], x: Tree, v: Tree) -> Any:
@@ -655,7 +666,10 @@ def hvp(f: Callable[..., Any], x: Tree, v: Tree) -> Any:
     >>> hvp(lambda x: x[0] ** 2 * x[1], np.array([1.0, 3.0]), np.array([1.0, 0.0]))
     array([6., 2.])
     """
-    return jvp(grad(f), (x,), (v,))[1]
+    tangent = jvp(_numbers_of(grad(f)), (x,), (v,))[1]
+    if all(map(may_move, flatten(x)[0])):
+        return tangent
+    return map_leaves(lambda a, a_dot: a_dot if may_move(a) else a, x, tangent)
 
 
 def stop_gradient(x: Any) -> Any:

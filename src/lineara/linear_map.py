@@ -50,6 +50,7 @@ class Space:
     types: tuple[ArrayType, ...]
     structure: Any
     charts: tuple[Any, ...] = ()  # for each leaf of the structure how points read it; () is None
+    still: frozenset[int] = frozenset()  # leaves that are no numbers: what vectors have there is 0
 
     @property
     def dual(self) -> "Space":
@@ -72,6 +73,8 @@ class Space:
             raise StructureError(
                 f"{asked}: the vector is {structure}, but the map takes {self.structure}"
             )
+        if self.still:
+            leaves = [None if i in self.still else leaf for i, leaf in enumerate(leaves)]
         for leaf, t in zip(leaves, self.types, strict=True):
             if leaf is None:
                 continue

@@ -258,7 +258,7 @@ def a_queue_that_rounds_leave_empty_in_the_end(x):
 def items_of_a_dict_are_taken(x):
     left, s = {"a": 0, "b": 1}, 0.0
     while left:
-        key, k = left.popitem()
+        _, k = left.popitem()
         s += x[k] * (k + 2)
         if k == 0:
             left["c"] = 2

@@ -5,7 +5,7 @@ it back.  What only constants were written to is still a constant, and is writte
 """
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -93,6 +93,7 @@ class Cell:
         "given",
         "home",
         "inside",
+        "kin",
         "lay",
         "level",
         "version",
@@ -108,6 +109,7 @@ class Cell:
         self.version = 0
         self.given: list[Any] = []  # plain arrays that NumPy's user takes for views
         self.arrays: list[Any] = []
+        self.kin: list[weakref.ref[Any]] = []  # what may be the same storage as the program runs
 
     def here(self) -> Any:
         """The definition that is being written, to which the storage comes along."""
@@ -155,8 +157,7 @@ class Aliases:
     While such an array is in use, neither may be written.
     """
 
-    def __init__(self, arrays: Sequence[Any]) -> None:
-        stores = [a.w.buffer if isinstance(a, StagedArray) else a for a in arrays]
+    def __init__(self, stores: Sequence[Any]) -> None:
         self.stores = [(weakref.ref(c), getattr(c, "version", 0)) for c in stores]
 
     def refuse(self, written: bool) -> None:
@@ -169,6 +170,44 @@ class Aliases:
                     "write, where it may be one that is in use under another name, and whether it "
                     "is depends on values; let the branch or the loop give a copy, a.copy()"
                 )
+
+
+def store_of(v: Leaf) -> Any:
+    """The storage that an array shows; of a plain array itself."""
+    return v.w.buffer if isinstance(v, StagedArray) else v
+
+
+def relatives(store: Any) -> list[Any]:
+    """What is in use and may be the same storage as the program runs."""
+    if not isinstance(store, Cell):
+        return []
+    store.kin = [ref for ref in store.kin if ref() is not None]
+    return [ref() for ref in store.kin]
+
+
+def may_be_one(a: Any, b: Any) -> bool:
+    """Whether two storages are one, or may be as the program runs."""
+    return a is b or any([b is c for c in relatives(a)])
+
+
+def note_aliases(pairs: Iterable[tuple[Any, Sequence[Any]]]) -> None:
+    """Note which arrays each one that a form gave may be, all those of one form at once.
+
+    What these may be, it may be, too: they may be gone when that is written.
+    """
+    each: list[tuple[Any, list[Any]]] = []
+    for array, others in pairs:
+        stores = [store_of(a) for a in others]
+        stores += [k for c in stores for k in relatives(c)]
+        several = {id(c): c for c in stores if c is not store_of(array)}
+        if several and isinstance(array, StagedArray):
+            each.append((array, [*several.values()]))
+    for array, stores in each:
+        array.w.source, own = Aliases(stores), array.w.buffer
+        own.kin += [weakref.ref(c) for c in stores]
+        for c in stores:
+            if isinstance(c, Cell):
+                c.kin.append(weakref.ref(own))
 
 
 class Region(WrittenView):

@@ -323,11 +323,9 @@ def zero_of(leaf: Any) -> Any:
     kind = kind_of_number(leaf)
     if kind == "-":
         return leaf
-    if isinstance(leaf, np.ndarray):
-        return np.zeros(leaf.shape, leaf.dtype if leaf.dtype.kind in "fc" else float)
-    if isinstance(leaf, Traced):
-        zero = np.zeros(leaf.shape, leaf.dtype)
-        return zero if leaf.shape else zero.item()
+    if isinstance(leaf, np.ndarray | Traced):
+        zero = np.zeros(leaf.shape, leaf.dtype if leaf.dtype.kind in "fc" else float)
+        return zero if leaf.shape or isinstance(leaf, np.ndarray) else zero.item()
     if isinstance(leaf, np.floating | np.complexfloating):
         return leaf.dtype.type(0)
     if isinstance(leaf, int | float | np.integer):

@@ -23,7 +23,7 @@ from lineara.facts.primitive import Box
 from lineara.facts.types import ArrayType, type_of
 from lineara.linear_map import REAL, Basis, LinearMap, Space, Work, space_of
 from lineara.tape.contributions import add
-from lineara.tape.leaves import Gradients, Leaves, beside
+from lineara.tape.leaves import Gradients, Leaves, beside, may_move
 from lineara.tape.level import Entry, Level
 from lineara.tape.levels import deeper, open_level
 from lineara.tape.masked_sweep import has_nan
@@ -328,7 +328,8 @@ def _leaf_side(value: Leaf, node: Array) -> Side:
 
 def _side(flat: list[Any], nodes: list[Any], structure: object, charts: list[Any]) -> Side:
     types = tuple([_tangent_type(v) for v in flat])
-    space = Space(types, structure, tuple(charts) if any(charts) else ())
+    still = frozenset([i for i, v in enumerate(flat) if not may_move(v)])
+    space = Space(types, structure, tuple(charts) if any(charts) else (), still)
     return Side(space, nodes, [released_leaf(v) for v in flat])
 
 

@@ -23,7 +23,7 @@ from lineara.staging.capture.joins import held, same_constant
 from lineara.staging.capture.records import Record, record
 from lineara.staging.capture.variables import contents
 from lineara.staging.control_flow import Unknown, is_operand, tracing, written
-from lineara.staging.staged_arrays import Aliases, StagedArray
+from lineara.staging.staged_arrays import StagedArray, note_aliases
 from lineara.staging.staged_level import StagedLevel, seen
 from lineara.tape.node import Array, Traced
 from lineara.trees import LEAF, Structure, flatten, unflatten
@@ -146,9 +146,8 @@ class _Definition:
         joined = Joined(self.assumed.structure, self.assumed.leaves, self.likes)
         nodes = written(level, leaf, joined.results)
         arrays = [v for v in (*of.leaves, *self.outside, *nodes) if _is_array(v)]
-        for node, is_shared in zip(nodes, self.shared, strict=True):
-            if is_shared and isinstance(node, StagedArray):
-                node.w.source = Aliases([a for a in arrays if a is not node])
+        both = zip(nodes, self.shared, strict=True)
+        note_aliases([(v, arrays) for v, is_shared in both if is_shared])
         value = joined.tree(nodes)
         if not self.is_new:  # Python gives containers that others may hold
             doubt(level, [*held(value), *held(of.given)] if held(value) else ())

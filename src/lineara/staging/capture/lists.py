@@ -48,7 +48,7 @@ from lineara.staging.capture.list_items import (
     zeros,
 )
 from lineara.staging.control_flow import tracing
-from lineara.staging.staged_arrays import Aliases, StagedArray
+from lineara.staging.staged_arrays import StagedArray, note_aliases
 from lineara.staging.staged_level import Seen, StagedLevel, written_in_list
 from lineara.tape.node import Traced
 from lineara.tape.strides import packed, strides_of
@@ -442,7 +442,7 @@ class Stacked(List):
             v: Any = place if pool and _is_in_order(a) else a[place]
             if like.type.shape:
                 v = self._copy(v)
-                v.w.source = Aliases([self.token])
+                note_aliases([(v, [self.token])])
             elif isinstance(v, Traced):
                 v = v.level.number(v.v, like.weak)
             else:

@@ -7,7 +7,7 @@ cannot be written so is refused, and its caller may run its rounds in Python.
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ from lineara.staging.capture.columns import (
     with_choices,
 )
 from lineara.staging.capture.containers import Name, Snapshot, doubt, in_use, refuse_changes
+from lineara.staging.capture.handed_on import handed_on
 from lineara.staging.capture.joins import held, is_leaf, same_constant
 from lineara.staging.capture.list_items import Count, Extents, Wanted, lengthen, settled
 from lineara.staging.capture.lists import List, Row, TogetherWanted
@@ -59,7 +60,7 @@ from lineara.staging.capture.variables import (
     said,
 )
 from lineara.staging.control_flow import INTEGER, joined, written
-from lineara.staging.staged_arrays import Cell, StagedArray
+from lineara.staging.staged_arrays import Cell, StagedArray, relatives, store_of
 from lineara.staging.staged_level import FLOAT64, Perhaps, Seen, seen, written_in_list
 from lineara.tape.levels import threads
 from lineara.tape.node import Traced
@@ -468,8 +469,7 @@ class Loop:
     ) -> Way:
         nodes = nodes if self.at is None else nodes[1:]
         left = iter(nodes)
-        places = [((n,), i) for n, s in self.slots.items() for i, t in enumerate(s.likes) if t]
-        mark_aliases(nodes, places, [body])
+        self._mark(body, nodes, born, value)
         bindings = {n: s.tree(left) for n, s in self.slots.items()}
         for cell in self.cells:
             change(self.level, cell, next(left))
@@ -492,6 +492,22 @@ class Loop:
             self.codes -= {ON}
         returned = UNSET if value is None else value.tree(left)
         return decoded(code, returned, self.codes, perhaps, self.variables)
+
+    def _mark(
+        self, body: Record, nodes: list[Any], born: dict[Place, Joined], value: Joined | None
+    ) -> None:
+        """Say which arrays those may be that the loop gave."""
+        carried = _places(((n,), s) for n, s in self.slots.items())
+        returned = [("value", value)] if value else []
+        places = [*carried, *_places([*(((n,), j) for n, j in born.items()), *returned])]
+        first = len(carried) + len(self.cells) + self.left
+        results = [*nodes[: len(carried)], *nodes[first : first + len(places) - len(carried)]]
+        begins = [self.slots[key[0]].constants[i] for key, i in carried]
+        given = [flattened(self.start[key[0]])[0][i] for key, i in carried]
+        ends = [body.columns[key].leaves for key, _ in places]
+        left = [leaves[i] if leaves else None for leaves, (_, i) in zip(ends, places, strict=True)]
+        others = handed_on(begins, given, left, results, self._runs())
+        mark_aliases(results, places, [body], others)
 
     def _doubt(self, body: Record, bindings: dict[Place, Any]) -> None:
         """Refuse later changes of containers that are one object in Python and two here."""
@@ -520,10 +536,14 @@ class Loop:
         stores: list[int] = []
         for n, i in carried:
             leaf, alias = body.columns[n,].leaves[i], body.columns[n,].aliases[i]
-            held_by_others = n not in self.alone or id(_buffer(leaf)) in copied
+            held_by_others = n not in self.alone or id(store_of(leaf)) in copied
             if alias is not None or (n in self.written and held_by_others):
                 raise _refusal(n)
-            stores.append(id(_buffer(leaf)))
+            stores.append(id(store_of(leaf)))
+            begin = store_of(self.slots[n].constants[i])
+            kin = relatives(begin)
+            if (kin and n in self.written) or any([c in self.cells for c in (begin, *kin)]):
+                raise _refusal(n)
         if len({*stores}) < len(stores):
             raise _refusal(carried[0][0])
 
@@ -532,8 +552,9 @@ class ChoiceNeeded(StructureError):
     """A carry differs in kind before and after a round, so it must be a choice."""
 
 
-def _buffer(v: Leaf) -> Any:
-    return v.w.buffer if isinstance(v, StagedArray) else v
+def _places(parts: Iterable[tuple[Any, Joined]]) -> list[tuple[Any, int]]:
+    """The columns and leaves of what is no constant."""
+    return [(key, i) for key, j in parts for i, t in enumerate(j.likes) if t]
 
 
 def _found(column: Column) -> Joined:

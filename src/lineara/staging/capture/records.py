@@ -15,7 +15,7 @@ from lineara.facts.types import ArrayType
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.rules_as_text import Boxed, dropping, tidy
 from lineara.staging.capture.columns import Column, column
-from lineara.staging.staged_arrays import Aliases, Cell, StagedArray, as_box
+from lineara.staging.staged_arrays import Cell, StagedArray, as_box, may_be_one, note_aliases
 from lineara.staging.staged_level import Seen, StagedLevel
 from lineara.tape.levels import open_level
 
@@ -120,16 +120,20 @@ def change(around: StagedLevel, cell: Cell, content: Any) -> None:
 
 
 def mark_aliases(
-    nodes: Sequence[Any], places: Sequence[tuple[Any, int]], records: Sequence[Record]
+    nodes: Sequence[Any],
+    places: Sequence[tuple[Any, int]],
+    records: Sequence[Record],
+    passed_on: Sequence[Sequence[Any]] = (),
 ) -> None:
     """Say of arrays that a form gave which others may show their memory.
 
     `places` are the columns and leaves that the first nodes stand for.  Python gives what one of
-    the blocks gave, which others may hold; in the program it is an array of its own.
+    the blocks gave, which others may hold; in the program it is an array of its own.  `passed_on`
+    has for each of them what else it may be.
     """
-    others: list[list[Any]] = [[] for _ in places]
+    others: list[list[Any]] = [[*more] for more in passed_on] or [[] for _ in places]
     for r in records:
-        shown: dict[int, list[int]] = {}
+        shown: list[tuple[int, Any]] = []
         for k, (key, i) in enumerate(places):
             column = r.columns[key]
             if not column.leaves:
@@ -140,10 +144,9 @@ def mark_aliases(
             if isinstance(leaf, StagedArray):
                 copied = r.level.shared.copied
                 others[k] += [t for ref, _, t in copied if ref() is leaf.w.buffer]
-                shown.setdefault(id(leaf.w.buffer), []).append(k)
-        for same in shown.values():
-            for k in same:
-                others[k] += [nodes[m] for m in same if m != k]
-    for node, same in zip(nodes, others, strict=False):
-        if same and isinstance(node, StagedArray):
-            node.w.source = Aliases(same)
+                for m, store in shown:
+                    if may_be_one(store, leaf.w.buffer):
+                        others[k].append(nodes[m])
+                        others[m].append(nodes[k])
+                shown.append((k, leaf.w.buffer))
+    note_aliases(zip(nodes, others, strict=False))

@@ -1,0 +1,244 @@
+"""Arrays that a branch or a loop gives and that may be others: one that is written is refused.
+
+Python hands on the array itself; a program hands on its content.  So a write that another name
+would see in Python is an error, and no write that none would see is one.
+"""
+
+import numpy as np
+import pytest
+
+from lineara.errors import MutationError
+from lineara.staging.capture import trace as capture
+
+RNG = np.random.default_rng(7)
+POINTS = [(RNG.normal(size=4), float(RNG.normal())) for _ in range(30)]
+
+
+# --- what another name may see --------------------------------------------------------------------
+
+
+def two_choices_of_one(x, s):
+    p = x * 1.0
+    u = p if s > 0 else np.zeros(4)
+    w = p if s < 1 else np.ones(4)
+    p = 0.0
+    u[0] = 9.0
+    return u.sum() + 2 * w.sum()
+
+
+def a_choice_of_choices(x, s):
+    a, b = x * 1.0, x * 2.0
+    c = a
+    if s > 0:
+        a, b = b, a
+    if s > 1:
+        a, b = b, a
+    a[0] = 9.0
+    return a.sum() + 10 * b.sum() + 100 * c.sum()
+
+
+def one_branch_gives_two_that_may_be_one(x, s):
+    p = x * 1.0
+    u = p if s > 0 else np.zeros(4)
+    w = p if s < 1 else np.ones(4)
+    p = 0.0
+    if s > -1:
+        a, b = u, w
+    else:
+        a, b = x * 3, x * 4
+    u = w = 0.0
+    a[0] = 9.0
+    return a.sum() + 2 * b.sum()
+
+
+def no_round_at_all(x, s):
+    v = x * 1.0
+    w = v
+    while s < 0:
+        v = v * 2
+        s += 1
+    v[0] = 9.0
+    return v.sum() + 10 * w.sum()
+
+
+def rounds_that_exchange(x, s):
+    a, b = x * 1.0, x * 2.0
+    c = a
+    for k in range(5):
+        if x[k % 4] > s:
+            a, b = b, a
+    a[0] = 9.0
+    return a.sum() + 10 * b.sum() + 100 * c.sum()
+
+
+def rounds_that_exchange_one_array(x, s):
+    a = x * 1.0
+    b = a
+    for k in range(5):
+        if x[k % 4] > s:
+            a, b = b, a
+    a[0] = 9.0
+    return a.sum() + 10 * b.sum()
+
+
+def rounds_that_may_change_nothing(x, s):
+    a = x * 1.0
+    c = a
+    for k in range(5):
+        if x[k % 4] > s:
+            a = np.sin(a)
+    a[0] = 9.0
+    return a.sum() + 100 * c.sum()
+
+
+def two_that_rounds_may_leave_one(x, s):
+    a = x * 1.0
+    b = a
+    for k in range(5):
+        if x[k % 4] > s:
+            a = np.sin(a)
+        else:
+            b = np.cos(b)
+    a[0] = 9.0
+    return a.sum() + 100 * b.sum()
+
+
+def the_best_so_far(x, s):
+    best, now = x * 1.0, x * 2.0
+    for k in range(6):
+        now = np.sin(now) + s * k
+        if now.sum() > best.sum():
+            best = now
+    now[0] = 9.0
+    return best.sum() + 10 * now.sum()
+
+
+def a_view_of_it(x, s):
+    a = x * 1.0
+    c = a[1:]
+    while s < 0:
+        s += 1
+        if s > -0.5:
+            c = c * 2
+    a[1] = 9.0
+    return a.sum() + 100 * c.sum()
+
+
+def found_in_the_last_round(x, s):
+    p = x * 1.0
+    for k in range(5):
+        y = p if x[k % 4] > s else x * 2
+    y[0] = 9.0
+    return p.sum() + 10 * y.sum()
+
+
+def returned_from_a_loop(x, s):
+    p = x * 1.0
+
+    def first():
+        for k in range(5):
+            if x[k % 4] > s:
+                return p
+        return x * 2
+
+    y = first()
+    y[0] = 9.0
+    return 10 * p.sum() + y.sum()
+
+
+def written_in_the_loop_that_began_with_it(x, s):
+    p = x * 1.0
+    u = p if s > 0 else np.zeros(4)
+    t = 0.0
+    for k in range(5):
+        u[k % 4] += 1.0
+        t += p.sum()
+        u = u * 2
+    return t + u.sum()
+
+
+SEEN = [
+    two_choices_of_one, a_choice_of_choices, one_branch_gives_two_that_may_be_one, no_round_at_all,
+    rounds_that_exchange, rounds_that_exchange_one_array, rounds_that_may_change_nothing,
+    two_that_rounds_may_leave_one, the_best_so_far, a_view_of_it, found_in_the_last_round,
+    returned_from_a_loop, written_in_the_loop_that_began_with_it,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("f", SEEN)
+def test_a_write_that_another_name_may_see_is_refused(f):
+    with pytest.raises(MutationError, match="under another name"):
+        capture(f, *POINTS[0])
+
+
+# --- what no other name sees ----------------------------------------------------------------------
+
+
+def exchanged_buffers(x, s):
+    u, v = x * 1.0, np.zeros(4)
+    for _ in range(6):
+        v[1:-1] = u[2:] * u[:-2]
+        u, v = v, u
+    u[0] = s
+    return u.sum() + 10 * v.sum()
+
+
+def exchanged_in_a_branch(x, s):
+    a, b = x * 1.0, x * 2.0
+    if s > 0:
+        a, b = b, a
+    a[0] = 9.0
+    return a.sum() + 10 * b.sum()
+
+
+def new_in_every_round(x, s):
+    u = x * 1.0
+    c = u
+    for _ in range(6):
+        u = np.sin(u)
+    u[0] = s
+    return u.sum() + 10 * c.sum()
+
+
+def one_behind_the_other(x, s):
+    u = x.copy()
+    before = u
+    for _ in range(5):
+        before = u
+        u = before + s
+    u[0], before[0] = 1.0, 2.0
+    return u.sum() + 3 * before.sum()
+
+
+def a_copy_where_it_is_chosen(x, s):
+    p, y = x * 1.0, x * 2
+    for k in range(5):
+        if x[k % 4] > s:
+            y = p.copy()
+    y[0] = 9.0
+    return 10 * p.sum() + y.sum()
+
+
+def nobody_else_holds_it(x, s):
+    y = x.copy()
+    while y.sum() < s:
+        y = y + 0.5
+    y[0] = 3.0
+    return y.sum()
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        exchanged_buffers,
+        exchanged_in_a_branch,
+        new_in_every_round,
+        one_behind_the_other,
+        a_copy_where_it_is_chosen,
+        nobody_else_holds_it,
+    ],
+)
+def test_a_write_that_no_other_name_sees_is_none_of_a_program_s_business(f):
+    program = capture(f, *POINTS[0])
+    for x, s in POINTS:
+        np.testing.assert_allclose(program(x, s), f(x, s), rtol=1e-14)
