@@ -1,7 +1,7 @@
 """Evaluating programs: `run` chooses an engine and asks it; `forecast` measures without values."""
 
 from lineara.engines.engine import CAPABILITIES, Ask, Engine, Entering, Outcome
-from lineara.engines.evaluation import ENGINES, run
+from lineara.engines.evaluation import ENGINES, direct, run
 from lineara.engines.interpreter import Exact, Machine, Numbers
 from lineara.engines.memory import Meter
 from lineara.engines.native.cache import disk_cache
@@ -22,6 +22,7 @@ __all__ = [
     "Numbers",
     "Outcome",
     "Tagged",
+    "direct",
     "disk_cache",
     "forecast",
     "run",

@@ -8,6 +8,7 @@ interpreter has by then taken about as long as compiling takes.
 
 import math
 import warnings
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -38,6 +39,12 @@ class Adaptive(Engine):
         """Run the definition by one of the two engines."""
         engine = self.native if self.compiled(program, name, ask) else self.interpreter
         return engine.evaluate(program, name, values, ask)
+
+    def direct(self, program: Program, name: str, weak: Sequence[bool]) -> Any:
+        """That of machine code, once there is some."""
+        if program.noted["adaptive"].get(name, 0) >= 0 or not is_installed():
+            return None
+        return self.native.direct(program, name, weak)
 
     def compiled(self, program: Program, name: str, ask: Ask) -> bool:
         """Whether this run is one of machine code."""

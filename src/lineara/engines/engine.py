@@ -4,7 +4,7 @@ The machinery around it, `engines.run`, checks the arguments and chooses the eng
 gets values of the types of the formals, and a program that it has said that it takes.
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -110,6 +110,15 @@ class Engine:
     def evaluate(self, program: Program, name: str, values: list[Any], ask: Ask) -> Outcome:
         """The results of a definition on values, which have the types of its formals."""
         raise NotImplementedError(self.name)
+
+    def direct(self, program: Program, name: str, weak: Sequence[bool]) -> Any:
+        """A function of the values of the formals that gives the results faster than `evaluate`.
+
+        None where there is none, or not yet.  It looks at no types.  One result is given as it is,
+        several in a tuple; numbers that are `weak` are Python's.  What it gives may be
+        NotImplemented: `evaluate` is asked then.
+        """
+        return None
 
     def refuses(self, program: Program, name: str, ask: Ask) -> str | None:
         """Why the engine does not do what is asked for, else None."""

@@ -6,6 +6,7 @@
 (9.0, 1)
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from lineara.engines.adaptive import Adaptive
@@ -21,6 +22,8 @@ from lineara.linear_a.program import Program
 _EXACT, _INTERPRETER = Native(exact=True), Interpreter()
 # the first that can what is asked; one that goes over from the interpreter keeps its bits
 ENGINES: tuple[Engine, ...] = (Native(), _EXACT, Adaptive(_EXACT, _INTERPRETER), _INTERPRETER)
+
+BY_NAME = {e.name: e for e in ENGINES}
 
 
 def run(
@@ -68,10 +71,9 @@ def run(
 def chosen(engine: Engine | str | None, program: Program, name: str, ask: Ask) -> Engine:
     """The engine that is named, or the first that can what is asked and takes the program."""
     if isinstance(engine, str):
-        by_name = {e.name: e for e in ENGINES}
-        if engine not in by_name:
-            raise ProgramError(f"there is no engine {engine}; there is {', '.join(by_name)}")
-        engine = by_name[engine]
+        if engine not in BY_NAME:
+            raise ProgramError(f"there is no engine {engine}; there is {', '.join(BY_NAME)}")
+        engine = BY_NAME[engine]
     if engine is None:
         ready = [e for e in ENGINES if not e.compiles]
         return next(e for e in ready if e.refuses(program, name, ask) is None)
@@ -83,3 +85,11 @@ def chosen(engine: Engine | str | None, program: Program, name: str, ask: Ask) -
             f"which takes the first engine that can: {able.name}"
         )
     return engine
+
+
+def direct(engine: str | None, program: Program, name: str, weak: Sequence[bool]) -> Any:
+    """What an engine has run before, as a function of values of the types of the formals.
+
+    See `Engine.direct`; None where there is none.
+    """
+    return None if engine is None else BY_NAME[engine].direct(program, name, weak)

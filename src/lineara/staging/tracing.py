@@ -17,7 +17,7 @@ import numpy as np
 from lineara.containers.boundary import UNTOUCHED, lift, rebuild
 from lineara.containers.points import manifold_of
 from lineara.containers.proxy import Places, is_lazy
-from lineara.engines import Outcome
+from lineara.engines import Outcome, direct
 from lineara.errors import LeakedVariableError, StagingError, TypeMismatchError
 from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.types import ArrayType, show_type, type_of
@@ -35,7 +35,7 @@ from lineara.tape.levels import innermost_level, open_level, outside
 from lineara.tape.node import Traced, layout
 from lineara.tape.shared_memory import shares, written_in_one_place
 from lineara.tape.strides import narrow, strides_of
-from lineara.trees import Structure, flatten, flatten_call, leaf_paths, map_leaves, unflatten
+from lineara.trees import LEAF, Structure, flatten, flatten_call, leaf_paths, map_leaves, unflatten
 
 
 class Signature(NamedTuple):
@@ -168,6 +168,7 @@ class Staged:
         self.results = results
         self.beside = beside
         self.writes = writes
+        self.direct: Callable[..., Any] | None = None  # once an engine has one
 
     @property
     def program(self) -> Program:
@@ -200,6 +201,35 @@ class Staged:
             for i, content in zip(self.writes, contents, strict=True):
                 leaves[i][...] = content
         return out
+
+    def called(self, args: tuple) -> Any:
+        """The value for arguments of the very types, each of which is one leaf."""
+        if self.direct is not None:
+            value = self.direct(*args)
+            if value is not NotImplemented:
+                return value
+        value = self.value(args)
+        self.direct = self._direct()
+        return value
+
+    def _direct(self) -> Callable[..., Any] | None:
+        """The value as a function of the leaves; None where no engine has one, or not yet."""
+        d, results = self.definition, self.results
+        run = direct(d.engine, d.program, d.name, results.weak)
+        if run is None or self.writes or not all([r.is_tested for r in d.rules.values()]):
+            return None
+        places = [i for i, t in enumerate(self.signature.types) if t is not None]
+        every = len(places) == len(self.signature.types) and not self.beside
+        if every and results.constants == (VARIABLE,) and results.structure == LEAF:
+            return run
+
+        def call(*leaves: Any) -> Any:
+            values = run(*[leaves[i] for i in places], *self.beside)
+            if values is NotImplemented:
+                return values
+            return results.filled(iter(values if len(results.weak) != 1 else (values,)))
+
+        return call
 
     def run(self, *args: Any, **kwargs: Any) -> Outcome:
         """The results as the program gives them, and the work that was done."""

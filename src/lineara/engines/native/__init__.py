@@ -1,5 +1,6 @@
 """Native code: a definition is lowered to LLVM once, and run as machine code from then on."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,14 @@ class Native(Engine):
             program.noted["native relaid"][name] = True
             return self.interpreter.evaluate(program, name, values, ask)
         return Outcome(tuple([put_together(program, t, results) for t in d.results]), ())
+
+    def direct(self, program: Program, name: str, weak: Sequence[bool]) -> Any:
+        """The direct call of machine code that there is."""
+        key = (name, self.trusts(program, name), self.exact)
+        kernel = program.noted["native"].get(key)
+        if kernel is None or name in program.noted["native relaid"]:
+            return None
+        return kernel.direct(weak)
 
 
 def is_installed() -> bool:

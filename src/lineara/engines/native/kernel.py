@@ -6,19 +6,18 @@ while they do; the io and the workspace of the last run are kept for the next on
 
 import ctypes
 import itertools
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from lineara.engines.native.direct import LARGEST_KEPT, address_of, builtin, maker
 from lineara.engines.native.lower import Lowered
 from lineara.engines.native.machine_code import Compiler
 from lineara.engines.native.numbers import kind_of
 from lineara.facts.types import ArrayType, Product, Type
 from lineara.linear_a.program import Program
-
-LARGEST_KEPT = 2**26
-"""Bytes of a workspace that is kept from run to run."""
 
 ANSWER = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)
@@ -58,11 +57,12 @@ class Kernel:
             address = ctypes.cast(self.answer, ctypes.c_void_p).value
             assert address is not None
             symbols["lineara.answer"] = address
-        self.library, address = compiler.loaded(code.text, code.leaves, symbols)
-        self.run = RUN(address)
+        self.library = compiler.loaded(code.text, code.leaves, symbols)
+        self.run = RUN(self.library["run"])
         self.inputs = [self._kind(t) for t in code.inputs]
         self.outputs = [self._kind(t) for t in code.outputs]
         self.free: list[Io] = []
+        self.table: np.ndarray | None = None  # of direct calls
         self.errors: dict[int, BaseException] = {}
         self.numbers = itertools.count()
         self.slots = [(i, p) for i, p in enumerate(code.places) if p is not None]
@@ -108,8 +108,8 @@ class Kernel:
                 t = self.code.outputs[place]
                 results[place] = np.empty(t.shape, t.dtype)
                 words[self.first_slot + i] = results[place].__array_interface__["data"][0]
-        number = next(self.numbers) if self.code.sites else 0
-        status = self._run(io, number)
+        number = next(self.numbers)
+        status = self.run(io.address, number)
         for i, kind in enumerate(self.outputs, self.first_output):
             if kind == "f64":
                 results[i - self.first_output] = np.float64(floats[i])
@@ -119,19 +119,46 @@ class Kernel:
                 results[i - self.first_output] = np.bool_(io.memory[8 * i])
         if self.code.workspace <= LARGEST_KEPT:
             self.free.append(io)
-        if status == 2:
-            raise MemoryError("a while loop's tape found no memory to grow")
-        if status == 3:
-            raise Doubted("a factor is infinite or no number")
         if status:
-            raise self.errors.pop(number, KeyboardInterrupt())  # none was stored: an interrupt
+            raise self._error(status, number)
         return [y[()] if isinstance(y, np.ndarray) and not y.ndim else y for y in results]
 
-    def _run(self, io: Io, number: int) -> int:
-        if not self.code.sites:
-            return self.run(io.address, 0)
-        with np.errstate(all="ignore"):
-            return self.run(io.address, number)
+    def _error(self, status: int, number: int) -> BaseException:
+        """Why a run did not end well."""
+        if status == 2:
+            return MemoryError("a while loop's tape found no memory to grow")
+        if status == 3:
+            return Doubted("a factor is infinite or no number")
+        return self.errors.pop(number, KeyboardInterrupt())  # none was stored: an interrupt
+
+    # --- the direct call --------------------------------------------------------------------------
+
+    def direct(self, weak: Sequence[bool]) -> Any:
+        """A function of Python's objects, the arguments one by one, or None where there is none.
+
+        It gives the result, or a tuple of them: numbers that are `weak` are Python's.  It gives
+        NotImplemented for what does not fit, and where the run has to be done again.
+        """
+        if not self.code.is_direct:
+            return None
+        if self.table is None:
+            places = [a.__array_interface__["data"][0] for a in self.code.constants]
+            self.table = np.array([0, *places], np.int64)
+            weakref.finalize(self, _release, self.table)
+        table = self.table.__array_interface__["data"][0]
+        makers = [
+            maker(t) if t.shape else NotImplemented if w else t.dtype.type
+            for t, w in zip(self.code.outputs, weak, strict=True)
+        ]
+        held = (table, self._failed, NotImplemented, *makers, self)
+        return builtin(self.library["call"], held)
+
+    def _failed(self, told: int) -> Any:
+        """What a direct call gives whose run did not end well, unless that is raised."""
+        error = self._error(told % 4, told // 4)
+        if isinstance(error, Doubted | Relaid):
+            return NotImplemented
+        raise error
 
     # --- calls back -------------------------------------------------------------------------------
 
@@ -140,7 +167,9 @@ class Kernel:
         try:
             site = self.code.sites[place]
             values = [self._value(t, address + 8 * i) for i, t in enumerate(site.operands, 1)]
-            results, start = site.answer(values), address + 8 * (1 + len(values))
+            with np.errstate(all="ignore"):
+                results = site.answer(values)
+            start = address + 8 * (1 + len(values))
             for i, (y, t) in enumerate(zip(results, site.results, strict=True)):
                 self._put(y, t, start + 8 * i, site.as_numpys)
             ctypes.c_int64.from_address(address).value = 1
@@ -163,6 +192,14 @@ class Kernel:
         assert np.shape(y) == t.shape, f"{t} should come out, and {np.shape(y)} does"
         if t.size:
             _array(t, address)[...] = y
+
+
+def _release(table: np.ndarray) -> None:
+    """Give the workspace back that direct calls have kept."""
+    kept, table[0] = int(table[0]), 0
+    free = address_of("free")
+    if kept and free is not None:
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(free)(kept)
 
 
 def _array(t: ArrayType, address: int) -> np.ndarray:

@@ -9,10 +9,11 @@ one is on the stack; no two overlap, which LLVM is told.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
-from lineara.engines.native import arrays, forms
+from lineara.engines.native import arrays, direct, forms
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.emit import Emitter, Site
 from lineara.engines.native.symbols import c_function
@@ -70,6 +71,7 @@ class Lowered:
     sites: list[Site]
     addresses: dict[str, int]
     leaves: int
+    is_direct: bool  # whether the text has `call`
 
 
 def lowered(program: Program, name: str, trusting: bool = False, exact: bool = True) -> Lowered:
@@ -228,7 +230,7 @@ def _assembled(
             "}",
         ]
     )
-    entry = ["define i32 @run(ptr %io, i64 %run) {"]
+    entry = ["define i32 @run(ptr %io, i64 %run) noinline {"]
     given = []
     for i, parameter in enumerate(every):
         t = parameter.split()[0]
@@ -250,7 +252,10 @@ def _assembled(
         if t.startswith("{"):
             result, rest = t[: t.index("}") + 1], t[t.index("(") + 1 :]
         declared.append(f'declare {result} @"{name}"({rest}')
-    text = "\n".join([*declared, *em.helpers.values(), body, *entry, ""])
+    made = _direct(inputs, outputs, len(em.constants), places, bound, size)
+    if made is not None:
+        em.addresses |= {name: a for name, a in _api().items() if f'"{name}"' in made}
+    text = "\n".join([*declared, *em.helpers.values(), body, *entry, made or ""])
     return Lowered(
         text,
         tuple([p.type for p in d.params]),
@@ -264,7 +269,33 @@ def _assembled(
         em.sites,
         em.addresses,
         em.leaves,
+        made is not None,
     )
+
+
+def _direct(
+    inputs: Sequence[ArrayType],
+    outputs: Sequence[ArrayType],
+    constants: int,
+    places: Sequence[int | None],
+    bound: dict[int, int],
+    size: int,
+) -> str | None:
+    """The text of the direct call; None where there is none."""
+    slots = [(p, bound.get(i)) for i, p in enumerate(places) if p is not None]
+    fine = all([direct.is_direct(t, ("f64", "i64")) for t in inputs])
+    fine = fine and all([direct.is_direct(t, ("f64", "i64", "bool")) for t in outputs])
+    if not fine or len(inputs) + constants + len(slots) + len(outputs) >= direct.WORDS:
+        return None
+    return direct.Text(inputs, outputs, constants, slots, size).text() if _api() else None
+
+
+@cache
+def _api() -> dict[str, int]:
+    """The functions that a direct call needs; none where the process lacks one."""
+    there = {f"py.{name}": direct.address_of(name) for name in direct.API}
+    known = {name: a for name, a in there.items() if a is not None}
+    return known if len(known) == len(there) else {}
 
 
 def _addresses(declared: dict[str, str]) -> dict[str, int]:

@@ -12,7 +12,7 @@ import hashlib
 import importlib
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import count
@@ -81,27 +81,38 @@ class Compiler:
         )  # fmt: skip
         return hashlib.sha256(repr(facts).encode()).hexdigest()
 
-    def loaded(self, text: str, leaves: int, symbols: Mapping[str, int]) -> tuple[Any, int]:
-        """What keeps the code in memory, and the address of `run`."""
+    def loaded(self, text: str, leaves: int, symbols: Mapping[str, int]) -> Any:
+        """What keeps the code in memory and has the addresses of its functions."""
         key, kept = self.key(text, leaves), disk_cache()
         code = kept.get(key)
         if code is not None:
             try:
+<<<<<<< HEAD
                 return self.linked(code, symbols)
             except RuntimeError:  # LLVM does not accept the stored code: compiled anew below
+=======
+                return self.linked(code, symbols, exported(text))
+            except RuntimeError:  # it is not what LLVM takes for code: made anew below
+>>>>>>> 63c24a7 (A call of machine code reads Python's objects and makes the results itself)
                 pass
         code = self.object_code(text, leaves)
         kept.put(key, code)
-        return self.linked(code, symbols)
+        return self.linked(code, symbols, exported(text))
 
-    def linked(self, code: bytes, symbols: Mapping[str, int]) -> tuple[Any, int]:
-        """What keeps the code in memory, where its symbols have addresses; the address of `run`."""
+    def linked(self, code: bytes, symbols: Mapping[str, int], names: Sequence[str]) -> Any:
+        """What keeps the code in memory and has the addresses of these names in it."""
         library = self.llvm.JITLibraryBuilder().add_object_img(code)
         for name, address in symbols.items():
             library.import_symbol(name, address)
-        library.add_current_process().export_symbol("run")
-        tracker = library.link(self.jit, f"lineara{next(self.numbers)}")
-        return tracker, tracker["run"]
+        library.add_current_process()
+        for name in names:
+            library.export_symbol(name)
+        return library.link(self.jit, f"lineara{next(self.numbers)}")
+
+
+def exported(text: str) -> list[str]:
+    """The functions of a text that are called from outside."""
+    return re.findall(r"^define (?!internal )\S+ @(\w+)", text, re.MULTILINE)
 
 
 def level_of(text: str, leaves: int) -> int:
@@ -112,10 +123,12 @@ def level_of(text: str, leaves: int) -> int:
 
 
 def has_loops(text: str) -> bool:
-    """Whether a block of a text goes back to one before it."""
-    seen = set()
+    """Whether a block of a function goes back to one before it."""
+    seen = set[str]()
     for line in text.splitlines():
-        if line.endswith(":"):
+        if line.startswith("define "):
+            seen.clear()
+        elif line.endswith(":"):
             seen.add(line[:-1])
         elif line.startswith("  br ") and not seen.isdisjoint(re.findall(r"label %([\w.]+)", line)):
             return True

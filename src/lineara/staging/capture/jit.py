@@ -120,7 +120,7 @@ class Jitted(Remembers):
                     if known.guard.is_stale():
                         break
                     try:
-                        return known.staged.value(args)
+                        return known.staged.called(args)
                     except OutOfRoom:
                         break
         if self.exact:

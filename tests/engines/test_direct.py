@@ -1,0 +1,195 @@
+"""The direct call gives what the long way gives; what does not fit goes that way."""
+
+import concurrent.futures
+import gc
+import math
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import lineara
+from lineara.engines import ENGINES
+from lineara.errors import OutOfBounds
+
+pytest.importorskip("llvmlite")
+
+NATIVE = next(e for e in ENGINES if e.name == "native")
+X = np.array([0.3, 0.9, 0.51, 0.11, 0.7])
+
+
+def prepared(f, *args):
+    """A jitted function whose calls are direct, and the direct call."""
+    jitted = lineara.jit(f, engine="native")
+    for _ in range(3):
+        jitted(*args)
+    direct = jitted.program(*args).direct
+    assert direct is not None
+    return jitted, direct
+
+
+def filled(x):
+    y = np.zeros(x.shape[0])
+    y[0] = x[0]
+    for i in range(1, x.shape[0]):
+        y[i] = 0.9 * y[i - 1] + x[i] * y[i - 1]
+    return y.sum()
+
+
+CASES = {
+    "a number": (lambda x: x * x, (3.0,)),
+    "NumPy's number": (lambda x: np.sin(x) * x, (np.float64(3.0),)),
+    "a whole number": (lambda x, n: (x * n, n + 1), (3.0, 4)),
+    "an array": (lambda x: np.sin(x) * x, (X,)),
+    "a matrix": (lambda m: m * 2.0, (np.arange(6.0).reshape(2, 3),)),
+    "no result": (lambda x: None, (3.0,)),
+    "a constant": (lambda x, flag: x + 1.0 if flag else x, (3.0, True)),
+    "containers": (lambda x: {"a": x * 2.0, "b": (x.sum(), x[0] > 0.1, "label")}, (X,)),
+    "a large constant": (lambda x: x + np.arange(1000.0)[:5], (X,)),
+    "a tape": (lineara.grad(filled), (np.linspace(-0.5, 0.5, 500),)),
+    "whole numbers in an array": (lambda x, k: x[k], (X, np.array([2, 0]))),
+    "nothing": (lambda x: x * 2.0, (np.zeros(0),)),
+}
+
+
+def described(tree):
+    """The leaves with their types and bits."""
+    leaves, structure = lineara.trees.flatten(tree)
+    return structure, [
+        (type(v), np.asarray(v).dtype.str, np.shape(v), np.asarray(v).tobytes())
+        if isinstance(v, np.ndarray | np.generic | float | int)
+        else v
+        for v in leaves
+    ]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_direct_call_gives_what_the_interpreter_gives(case):
+    f, args = CASES[case]
+    jitted, direct = prepared(f, *args)
+    expected = described(lineara.jit(f, engine="interpreter")(*args))
+    assert described(direct(*args)) == expected
+    assert described(jitted(*args)) == expected
+
+
+def test_results_own_their_memory_and_arguments_are_not_kept():
+    x = X.copy()
+    _, direct = prepared(lambda x: (x * 2.0, x + 1.0, x), x)
+    before = sys.getrefcount(x)
+    a, b, c = direct(x)
+    assert sys.getrefcount(x) == before
+    a[:] = b[:] = c[:] = 7.0
+    assert np.array_equal(x, X)
+    assert all([v.flags.owndata and v.flags.writeable for v in (a, b, c)])
+    x.resize(9, refcheck=False)  # no view of it is left
+    assert np.array_equal(direct(X)[0], X * 2.0)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        (),
+        (X, X),
+        ("text",),
+        (None,),
+        (np.arange(10.0)[::2],),
+        (np.arange(4.0),),
+        (np.frombuffer(bytes(41), np.uint8)[1:].view(float),),
+        (np.arange(5.0).astype(np.float32),),
+    ],
+    ids=["none", "two", "text", "None", "strides", "short", "not aligned", "float32"],
+)
+def test_what_does_not_fit_is_left_to_the_long_way(args):
+    _, direct = prepared(lambda x: x * 2.0, X)
+    assert direct(*args) is NotImplemented
+
+
+@pytest.mark.parametrize("value", ["text", None, X, 2**70, 1j])
+def test_what_is_no_number_is_left_to_the_long_way(value):
+    _, direct = prepared(lambda x, n: x * n, 3.0, 4)
+    assert direct(3.0, value) is NotImplemented
+    assert direct(-1.0, -1) == 1.0  # what C's functions give for an error is a number, too
+
+
+def test_calls_leave_nothing_behind():
+    f, args = CASES["containers"]
+    for direct in (prepared(f, *args)[1], prepared(lineara.grad(filled), X)[1]):
+        for _ in range(100):
+            direct(X)
+        gc.collect()
+        before = sys.getallocatedblocks()
+        for _ in range(20_000):
+            direct(X)
+        for _ in range(20_000):
+            direct(X[::-1])
+        gc.collect()
+        assert sys.getallocatedblocks() - before < 1_000
+
+
+def beyond(x, n):
+    total = 0.0
+    for i in range(3):
+        total = total + x[i + n]
+    return total
+
+
+def test_an_exception_is_raised_by_each_call():
+    jitted, direct = prepared(beyond, X, 1)
+    for call in (direct, jitted, direct):
+        with pytest.raises(OutOfBounds, match="index 5 is out of bounds for axis 0 with size 5"):
+            call(X, 3)
+        assert call(X, 1) == beyond(X, 1)
+
+
+def test_an_exception_of_pythons_is_raised():
+    jitted, direct = prepared(lambda x: math.log(x), 2.0)
+    for call in (direct, jitted):
+        with pytest.raises(ValueError, match="math domain error"):
+            call(-1.0)
+
+
+def test_a_run_in_doubt_is_done_again():
+    def f(x):
+        return np.sum(np.where(x > 0.0, np.sqrt(x), 0.0))
+
+    g = lineara.grad(f)
+    jitted, _ = prepared(g, X)
+    odd = np.array([0.3, 0.0, -1.0, 0.0, 0.7])
+    expected = lineara.jit(g, engine="interpreter")(odd)
+    assert np.array_equal(jitted(odd), expected)
+    assert np.array_equal(jitted(odd), expected)
+    assert np.array_equal(jitted(X), lineara.jit(g, engine="interpreter")(X))
+
+
+def test_threads_have_a_workspace_each():
+    x = np.linspace(-0.5, 0.5, 4000)
+    _, direct = prepared(lineara.grad(filled), x)
+    points = [x / k for k in range(1, 9)]
+    alone = [direct(p) for p in points]
+    start = threading.Barrier(4)
+
+    def work(_):
+        start.wait()
+        return [direct(p) for p in points * 5]
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        for together in pool.map(work, range(4)):
+            pairs = zip(together, alone * 5, strict=True)
+            assert all([np.array_equal(a, b) for a, b in pairs])
+
+
+def test_code_lives_as_long_as_its_call():
+    direct = prepared(lineara.grad(filled), X)[1]
+    expected = direct(X)
+    for _ in range(20):
+        gc.collect()
+        prepared(lambda x: x * 2.0 + x, X)
+    assert np.array_equal(direct(X), expected)
+
+
+def test_where_there_is_no_c_interface_the_long_way_is_gone(monkeypatch):
+    monkeypatch.setattr("lineara.engines.native.lower._api", dict)
+    jitted = lineara.jit(lambda x: x * 3.0, engine="native")
+    assert [jitted(2.0) for _ in range(3)] == [6.0] * 3
+    assert jitted.program(2.0).direct is None
