@@ -87,13 +87,8 @@ class Compiler:
         code = kept.get(key)
         if code is not None:
             try:
-<<<<<<< HEAD
-                return self.linked(code, symbols)
-            except RuntimeError:  # LLVM does not accept the stored code: compiled anew below
-=======
                 return self.linked(code, symbols, exported(text))
-            except RuntimeError:  # it is not what LLVM takes for code: made anew below
->>>>>>> 63c24a7 (A call of machine code reads Python's objects and makes the results itself)
+            except RuntimeError:  # LLVM does not accept the stored code: compiled anew below
                 pass
         code = self.object_code(text, leaves)
         kept.put(key, code)
