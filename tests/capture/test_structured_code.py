@@ -47,6 +47,10 @@ class Plain:
     def __init__(self):
         self.calls: collections.Counter[str] = collections.Counter()
 
+    def loaded(self, value):
+        self.calls["loaded"] += 1
+        return value
+
     def called(self, whole, *args):
         self.calls["called"] += 1
         return whole(*args)
@@ -825,7 +829,7 @@ def test_every_form_is_met(asserts):
             outcome(lambda g=g, v=v: g([*v]))
     names = {"if_", "while_", "for_", "choose", "and_", "or_", "not_", "chain", "assert_"}
     names |= {"asked", "called", "text", "percent", "fold", "item", "list_", "truth"}
-    names |= {"known", "is_", "is_not", "in_", "not_in", "is_sequence"}
+    names |= {"known", "is_", "is_not", "in_", "not_in", "is_sequence", "loaded"}
     assert {*forms.calls} == names
 
 

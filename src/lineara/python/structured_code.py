@@ -19,7 +19,8 @@ where control falls through its end, and else where it goes: `forms.Return(value
                                       return forms.result(forms.if_(test, then, None, rest, ()))
 
 Conditional expressions, `and`, `or`, `not`, chained comparisons, assertions and texts with values
-in them are calls as well, and what is called goes through `forms.asked`.  What a function that may
+in them are calls as well; what is called goes through `forms.asked`, and what is read of outside
+of the function through `forms.loaded`.  What a function that may
 call itself does is one more block, which `forms.called` is given with the arguments.
 What the forms do is their own affair; forms that do what Python does give the function itself.
 Generators, and functions that look at their own frame, are left as they are, as is a function
@@ -60,6 +61,7 @@ from lineara.python.liveness import (
 )
 from lineara.python.match_as_branches import as_branches
 from lineara.python.namespaces import FORMS
+from lineara.python.outside_loads import through_loaded
 
 _MARK = "the last constant of code that was rewritten"
 FUTURE = __future__.annotations.compiler_flag
@@ -110,6 +112,7 @@ def _structured(f: FunctionType) -> CodeType | str:
     as_branches(node)
     mark(node)
     _Function(node).rewrite()
+    through_loaded(node)
     made = _compiled(f, node)
     assert made is not None, "what was rewritten is a function of that name"
     return _named(made, made.co_name, (made.co_qualname, code.co_qualname))

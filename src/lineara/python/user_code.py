@@ -3,9 +3,9 @@
 import functools
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -39,6 +39,7 @@ class Reading:
     way          how they are read
     calls        whether the program stands for calls of its function
     function     the function that is traced
+    inputs       the arrays of outside of it that are inputs of the program, by their ids
     outside      what that reaches, once it is asked for
     refusals     why loops could not be forms, by their code
     carries      what loops carried when they were written last, by their code
@@ -55,9 +56,10 @@ class Reading:
     """
 
     def __init__(
-        self, way: Way, calls: bool, function: Callable[..., Any], rooms: "Rooms | None" = None
-    ) -> None:
-        self.way, self.calls, self.function = way, calls, function
+        self, way: Way, calls: bool, function: Callable[..., Any], rooms: "Rooms | None" = None,
+        inputs: Mapping[int, Any] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
+        self.way, self.calls, self.function, self.inputs = way, calls, function, inputs
         self.recursive: dict[CodeType, set[int]] = {}
         self.rooms = Rooms() if rooms is None else rooms
         self.begin()

@@ -144,6 +144,14 @@ class Seen(NamedTuple):
     weak: Weak = False  # whether it is a number of Python's; None where it may be either
 
 
+class Outside(NamedTuple):
+    """An array that is an input of the program without being an argument."""
+
+    var: ir.Var
+    node: Any
+    array: np.ndarray
+
+
 def seen(value: Any) -> Seen:
     """The facts of a value."""
     return Seen(type_of(value), strides_of(value), weakness(value))
@@ -220,6 +228,7 @@ class StagedLevel(Level):
         self.ends = False  # whether the function or block has ended: its results are taken apart
         self.hands_on = False  # whether what is written to that storage is handed on
         self.reading: Any = None  # how functions are read while this is the outermost level
+        self.inputs: dict[int, Any] = {}  # arrays of outside of the function: the staged ones
         self.arguments: Any = None  # of the function that is traced, in the outermost level
         self.frame = sys._getframe(1)  # of what traces
         while self.frame.f_back is not None and self.frame.f_code.co_filename == OPENING:
@@ -317,6 +326,14 @@ class StagedLevel(Level):
     def formal(self, name: str, like: Seen) -> Any:
         """A formal, as the function sees it."""
         return self.given(self.out.fresh(name, like.type), like)
+
+    def input(self, a: np.ndarray) -> Any:
+        """An array of outside of the function that is traced, as an input of the program."""
+        known = self.inputs.get(id(a))
+        if known is None:
+            v = self.out.fresh("c", type_of(a))
+            known = self.inputs[id(a)] = Outside(v, self.given(v, seen(a)), a)
+        return known.node
 
     def given(self, v: ir.Var, like: Seen) -> Any:
         """A variable as the function sees it."""

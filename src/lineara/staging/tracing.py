@@ -146,7 +146,8 @@ class Staged:
     definition        the definition of the function, in its program
     signature         how arguments become operands
     results           how results become what the function returned
-    beside            the values of the last formals: large constants
+    inputs            the values of the formals after these: arrays of outside of f
+    constants         the values of the last formals
     f                 the function
     engine            the engine that runs it, if one is named
     writes            which leaves of the arguments it writes; what they are to hold is returned
@@ -158,17 +159,23 @@ class Staged:
         definition: Definition,
         signature: Signature,
         results: Results,
-        beside: list,
+        constants: list,
         f: Callable[..., Any],
         writes: Sequence[int] = (),
+        inputs: Sequence[np.ndarray] = (),
     ) -> None:
         self.definition = definition
         self.f = f
         self.signature = signature
         self.results = results
-        self.beside = beside
+        self.inputs, self.constants = [*inputs], constants
         self.writes = writes
         self.direct: Callable[..., Any] | None = None  # once an engine has one
+
+    @property
+    def beside(self) -> list[Any]:
+        """The values of the formals that stand for no arguments."""
+        return [*self.inputs, *self.constants]
 
     @property
     def program(self) -> Program:
@@ -289,7 +296,14 @@ def _traced(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], reading:
         out = overlay().restore(out)
         flatten(out)  # an argument among the results is read here, before its formal is asked for
         made, results = definition(level, name, given.formals, out, name)
+        for _, node, _ in level.inputs.values():
+            if node.w.buffer.version:
+                raise StagingError(
+                    f"{name} writes into an array of {type_of(node)} that it reaches without being "
+                    "given it, which a program does not do; pass it as an argument"
+                )
         beside = [value for _, value in level.beside]
+        inputs = [array for *_, array in level.inputs.values()]
         shared = level.shared
     program = needed(Program(shared.types, {**shared.defs, made.name: made}), made.name)
     signature = given.signature
@@ -298,7 +312,7 @@ def _traced(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], reading:
     if shared.kinded:
         signature = signature._replace(weak=given.weak)
     text = Definition(program, made.name, shared.rules)
-    return Staged(text, signature, results, beside, f, writes)
+    return Staged(text, signature, results, beside, f, writes, inputs)
 
 
 def definition_name(f: Callable[..., Any]) -> str:
@@ -491,7 +505,9 @@ def definition(
             weak.append(weakness(leaf) is not False)
         else:
             constants.append(v)
-    params = [*formals, *[v for v, _ in level.beside], *[v for v, _ in level.around.values()]]
+    inputs = [v for v, *_ in level.inputs.values()]
+    params = [*formals, *inputs, *[v for v, _ in level.beside]]
+    params += [v for v, _ in level.around.values()]
     bindings = closed(level.out.bindings, params, results, level.shared.stays)
     body = ir.Block(tuple(bindings), ir.Ret(tuple(results)))
     made = ir.Def(name, tuple(params), tuple([v.type for v in results]), (), body)

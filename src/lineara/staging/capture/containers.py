@@ -4,6 +4,7 @@ A block that becomes a definition runs once while the program is written, so a l
 would be changed once, whatever the condition or the number of rounds.
 """
 
+import dis
 import functools
 import io
 import pickle
@@ -35,6 +36,7 @@ from lineara.staging.capture.hidden_state import Hidden, hidden, is_compiled, is
 from lineara.staging.capture.list_items import Example, Pool
 from lineara.staging.capture.lists import List, Row, Stacked, raw
 from lineara.staging.capture.variables import UNSET, Entry, contents, put
+from lineara.staging.staged_arrays import LITERAL
 from lineara.staging.staged_level import StagedLevel
 from lineara.tape.node import Traced
 
@@ -197,11 +199,6 @@ class Snapshot:
         """Whether anything is not as it was."""
         return not all([w.is_same(w.read()) for w in self.watched()])
 
-    def what_changed(self) -> str:
-        """The first thing that has changed, in words."""
-        changed = [w for w in self.watched() if not w.is_same(w.read())]
-        return str(changed[0]) if changed else "nothing that is still to be seen"
-
     def advances(self) -> list[Any]:
         """The objects that give something else each time, and cannot be put back."""
         return [x for x, was in self.kept.values() if isinstance(was, Hidden) and was.goes_on]
@@ -274,6 +271,76 @@ class Snapshot:
         for x, was in changed:
             _restore(x, was)
         return changed
+
+
+class Reach(Snapshot):
+    """What a function reaches, and which arrays something else than a name leads to."""
+
+    def __init__(self, *blocks: Any) -> None:
+        self.held: set[int] = set()
+        super().__init__(*blocks)
+
+    def _parts(self, x: Leaf) -> list[Any]:
+        parts = super()._parts(x)
+        named = [p.was for p in _places(x)] if isinstance(x, FunctionType) else []
+        self.held |= {id(v) for v in parts if type(v) is np.ndarray} - {*map(id, named)}
+        return parts
+
+    def inputs(self, top: object) -> dict[int, np.ndarray]:
+        """The large arrays that names alone lead to, in code that is read, by their ids.
+
+        What is not read could look at their elements: a function without source, one that is found
+        in a container or an object, and one that asks by a text.
+        """
+        each = [x for x, _ in self.kept.values() if type(x) is np.ndarray and is_large(x)]
+        arrays = {id(x): x for x in each if id(x) not in self.held}
+        named = _by_name(top) if arrays else {}
+        for f, _ in self.functions if arrays else ():
+            code = f.__code__
+            if not is_user_code(code.co_filename):
+                continue
+            if not _ASKS.isdisjoint(_names(code)) or _imports(code):
+                return {}
+            if id(f) not in named or isinstance(structured(f), str):
+                ids = {id(p.was) for p in _places(f)}
+                arrays = {k: x for k, x in arrays.items() if k not in ids}
+        return arrays
+
+
+def _by_name(top: Any) -> dict[int, FunctionType]:
+    """The functions that names lead to, of which the overlay makes copies, by their ids."""
+    named: dict[int, FunctionType] = {}
+    todo = [top]
+    while todo:
+        f = todo.pop()
+        inner = _inner(f) if isinstance(f, MethodType | Remembers | functools.partial) else None
+        if inner is not None:
+            todo += inner
+        elif isinstance(f, FunctionType) and id(f) not in named:
+            named[id(f)] = f
+            todo += [p.was for p in _places(f) if _is_seen_through(p.space, f)]
+    return named
+
+
+def _is_seen_through(space: Any, f: FunctionType) -> bool:
+    """Whether copies of functions stand for those that are read there."""
+    if isinstance(space, CellType) or space is _globals(f):
+        return True
+    return is_user_code(str(space.get("__file__", "")))
+
+
+def is_large(a: np.ndarray) -> bool:
+    """Whether an array of numbers is no part of a program's text."""
+    return a.size > LITERAL and a.dtype.kind in "fciub" and a.dtype.isnative
+
+
+def _imports(code: CodeType) -> bool:
+    """Whether code imports a name from a module."""
+    inner = [c for c in code.co_consts if isinstance(c, CodeType)]
+    return _FROM in code.co_code[::2] or any(map(_imports, inner))
+
+
+_FROM = dis.opmap["IMPORT_FROM"]
 
 
 def _keys(x: Tree, was: Any, now: Any) -> Any:
@@ -443,6 +510,8 @@ def _is_pythons_module(m: ModuleType) -> bool:
 
 
 _BY_TEXT = {"getattr", "vars", "__dict__", "modules", "import_module"}
+_ASKS = {*_BY_TEXT, "attrgetter", "eval", "exec", "globals", "locals", "__globals__", "__closure__"}
+_ASKS |= {"cell_contents", "f_back", "f_globals", "f_locals", "_getframe", "currentframe"}
 
 
 def called(values: Any) -> list[Any]:
@@ -534,6 +603,11 @@ def _extent(x: Stacked | Pool) -> dict[str, Any]:
 def elements(x: np.ndarray) -> np.ndarray:
     """A copy of an array."""
     return np.array(_plain(x))
+
+
+def lying(x: np.ndarray) -> tuple[Any, ...]:
+    """What is known of an array that is an input."""
+    return x.shape, x.dtype, x.strides
 
 
 def entries_of_class(x: type) -> dict[str, Any]:

@@ -494,6 +494,17 @@ def not_in(x: Leaf, among: Any) -> Any:
 slice_ = builtins.slice
 
 
+def loaded(v: Any) -> Any:
+    """What a variable or an attribute holds; of an array that is an input, the staged one."""
+    if type(v) is not np.ndarray:
+        return v
+    now = reading()
+    if now is None or id(v) not in now.inputs:
+        return v
+    level: Any = next(level for level in threads.open if level.reading is now)
+    return level.input(v)
+
+
 def item(x: Any, at: Any) -> Any:
     """`x[at]`; of constants too, at a staged place."""
     held, place = x, at

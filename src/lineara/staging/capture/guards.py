@@ -12,7 +12,7 @@ What is read is what is compared: a change by another thread is seen now or at t
 """
 
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from operator import attrgetter, is_
 from types import CellType, FunctionType
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ from lineara.staging.capture.containers import (
     dict_of,
     elements,
     entries_of_class,
+    lying,
     slotted,
 )
 from lineara.staging.capture.variables import UNSET, contents
@@ -39,18 +40,52 @@ _CELL = attrgetter("cell_contents")
 
 
 class Guard:
-    """Whether all that a snapshot shows is as it was."""
+    """Whether all that a snapshot shows is as it was, but for what arrays hold that are inputs.
 
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.watched = snapshot.watched()
+    arrays   those that would be inputs where they are read, by their ids
+    inputs   those that are, in their order
+    """
+
+    def __init__(self, snapshot: Snapshot, arrays: Collection[int] = (), inputs: Any = ()) -> None:
+        every = snapshot.watched()
+        self.watched = [_as_input(w) if id(w.thing) in arrays else w for w in every]
+        self.reached = snapshot.seen
+        self.inputs: list[np.ndarray] = inputs
         self.code: Code | None = None  # made when it is asked first
 
     def is_stale(self) -> bool:
         """Whether anything is not as it was."""
         return not (self.code is not None and self.code.holds()) and self._differs()
 
+    def _rebind(self) -> None:
+        """Where a name stands for another array that lies as the one did, that is the input."""
+        names = [i for i, w in enumerate(self.watched) if isinstance(w.thing, Name)]
+        for k, old in enumerate(self.inputs):
+            places = [i for i in names if self.watched[i].was is old]
+            if len(places) != 1:
+                continue
+            (i,) = places
+            w, new = self.watched[i], self.watched[i].read()
+            others = any([new is a for a in self.inputs]) or id(new) in self.reached
+            if type(new) is np.ndarray and not others and lying(new) == lying(old):
+                at = next(j for j, w in enumerate(self.watched) if w.thing is old)
+                self.watched[at] = _as_input(self.watched[at]._replace(thing=new))
+                self.watched[i] = w._replace(was=new)
+                self.inputs[k] = new
+
+    @property
+    def arrays(self) -> list[np.ndarray]:
+        """The arrays that it watches."""
+        return [w.thing for w in self.watched if isinstance(w.thing, np.ndarray)]
+
+    def what_changed(self) -> str:
+        """The first thing that has changed, in words."""
+        changed = [w for w in self.watched if not w.is_same(w.read())]
+        return str(changed[0]) if changed else "nothing that is still to be seen"
+
     def _differs(self) -> bool:
         """Compare in full; where all is equal, the code compares with what there is now."""
+        self._rebind()
         now = [w.read() for w in self.watched]
         if not all([w.is_same(v) for w, v in zip(self.watched, now, strict=True)]):
             return True
@@ -63,6 +98,11 @@ class Guard:
         else:
             self.code = Code.of(text, terms.scope)
         return False
+
+
+def _as_input(w: Watched) -> Watched:
+    """An array whose elements a program is given."""
+    return Watched(w.thing, lying(w.thing), lying)
 
 
 class Code(NamedTuple):
@@ -126,6 +166,14 @@ class _Terms:
                 f"{a}.tobytes() == {self._name(now.tobytes())}",
             ]
             done = x.dtype == now.dtype
+        elif w.reader is lying:
+            a, (shape, dtype, strides) = self._owner(x, "a"), now
+            self.terms += [
+                f"{a}.shape == {self._name(shape)}",
+                f"{a}.dtype is {self._name(dtype)}",
+                f"{a}.strides == {self._name(strides)}",
+            ]
+            done = True
         elif type(x) in _DICTS:
             done = self._dict(self._owner(x, "d"), now)
         elif type(x) in (list, deque):

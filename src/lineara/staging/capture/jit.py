@@ -28,6 +28,7 @@ from lineara.staging.capture import STRUCTURED
 from lineara.staging.capture.containers import (
     GENERATORS,
     LIMIT,
+    Reach,
     Remembers,
     Snapshot,
     refuse_changes,
@@ -41,7 +42,7 @@ from lineara.staging.staged_level import weakness
 from lineara.staging.tracing import Fixed, Staged, Whole, names_of_leaves, traced
 from lineara.tape.levels import innermost_level, threads
 from lineara.tape.library_errors import line_of
-from lineara.tape.node import Array, Traced
+from lineara.tape.node import Traced
 from lineara.tape.shared_memory import shares, written_in_one_place
 from lineara.tape.strides import narrow, strides_of
 from lineara.trees import Structure, flatten, flatten_call, positions, unflatten
@@ -161,11 +162,11 @@ class Jitted(Remembers):
             if failed is not None:
                 raise failed
             return value
-        staged, reached = known.staged, known.reached
+        staged = known.staged
         if any([isinstance(v, Traced) for v in call.leaves]):
             return _as_operation(staged, args, kwargs)
         for i in staged.writes:
-            if any([shares(call.leaves[i], x) for x, _ in reached.kept.values() if _is_array(x)]):
+            if any([shares(call.leaves[i], x) for x in known.guard.arrays]):
                 raise written_in_one_place(call.leaves[i])
         if not staged.writes:
             if known.fits is not None and all([known is not k for k in self.recent]):
@@ -224,7 +225,7 @@ class Jitted(Remembers):
         known = self.programs.get(key)
         if known is not None and not known.is_full and not known.guard.is_stale():
             return known
-        why = self._why(call, key) if known is None else f"{known.reached.what_changed()} changed"
+        why = self._why(call, key) if known is None else f"{known.guard.what_changed()} changed"
         if known is not None and known.is_full:
             why = "a list became longer than the program had room for"
         try:
@@ -242,7 +243,8 @@ class Jitted(Remembers):
         constants = self.constants.setdefault(call.structure, {})
         before = {**constants}
         others = [v for v in call.leaves if not isinstance(v, Traced) and not _is_numeric(v)]
-        reached, drawn = Snapshot(self.f, *others), Snapshot(*GENERATORS)
+        reached, drawn = Reach(self.f, *others), Snapshot(*GENERATORS)
+        arrays = inputs = reached.inputs(self.f)
         if len(reached.seen) >= LIMIT:
             raise StagingError(
                 f"jit: {self.name} reaches more than {LIMIT} objects, and whether they "
@@ -259,7 +261,7 @@ class Jitted(Remembers):
 
         def run(fixed: Collection[int]) -> Staged:
             nonlocal how
-            how = now or Reading(STRUCTURED, True, self.f, self.rooms)
+            how = now or Reading(STRUCTURED, True, self.f, self.rooms, inputs)
             leaves = [_given(v, i in fixed) for i, v in enumerate(call.leaves)]
             given: Any = unflatten(call.structure, leaves)
             return traced(self.f, given[0], given[1], how)
@@ -277,6 +279,9 @@ class Jitted(Remembers):
                 staged, changed = attempt(constants)
             except Exception as e:  # Python's too: a range may be empty, islice takes no staged one
                 final = isinstance(e, StagingError) and e.final
+                if inputs and not final:  # Python may need what they hold
+                    inputs = {}
+                    continue
                 asked = e.leaves if isinstance(e, StagingError) else ()
                 whole = [i for i, v in enumerate(call.leaves) if _is_whole(v)]
                 open_ = [i for i in whole if i not in constants]
@@ -288,6 +293,7 @@ class Jitted(Remembers):
                 constants |= dict.fromkeys(
                     needed, e.line if isinstance(e, LinearaError) else line_of(e)
                 )
+                inputs = arrays
                 continue
             for f, names in reached.unread(self.f, how.called if how else ()):
                 refuse_unread(f, names)
@@ -295,7 +301,8 @@ class Jitted(Remembers):
                 line = line_of_change(functools.partial(run, constants), (reached, drawn))
                 refuse_changes(changed, "function", "is captured once", line)
             staged.definition = staged.definition._replace(engine=self.engine)
-            return Captured(staged, reached, Guard(reached), self._test(call, constants, staged))
+            guard = Guard(reached, inputs, staged.inputs)
+            return Captured(staged, reached, guard, self._test(call, constants, staged))
 
     def _test(
         self, call: Call, constants: Mapping[int, str], staged: Staged
@@ -403,10 +410,6 @@ def show_form(v: Leaf, form: Any) -> str:
     return repr(v)
 
 
-def _is_array(v: Leaf) -> bool:
-    return isinstance(v, np.ndarray | Array)
-
-
 def _is_numeric(v: Leaf) -> bool:
     """Whether a leaf has a type of the program: a number or an array of numbers."""
     if isinstance(v, np.ndarray | np.generic):
@@ -436,9 +439,9 @@ def _as_operation(staged: Staged, args: tuple, kwargs: dict[str, Any]) -> Any:
     leaves, _ = flatten((args, kwargs))
     types = staged.signature.types
     values = [v for v, t in zip(leaves, types, strict=True) if t is not None]
-    operands = (*values, *staged.beside)
-    given = op("defined")(*operands, definition=staged.definition, name=staged.name)
-    return staged.results.filled(iter(given))
+    operands = (*values, *[a.copy() for a in staged.inputs], *staged.constants)
+    results = op("defined")(*operands, definition=staged.definition, name=staged.name)
+    return staged.results.filled(iter(results))
 
 
 def jit(
