@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
 from test_native import EXACT, NATIVE, agree
 
 import lineara
@@ -81,6 +82,26 @@ CASES = {
     "read twice": (lambda a: a[AT] @ a[AT[::-1]].T, M),
     "triangle": (lambda a: np.tril(a @ a.T) * 2.0, M),
     "diagonal": (lambda a: np.diag(np.diag(a @ a.T)), M),
+}  # fmt: skip
+
+
+def spread(n, seed=0):
+    """A matrix whose rows have to be exchanged, and a positive one."""
+    a = np.random.default_rng(seed).normal(size=(n, n))
+    a[0, 0] = 0.0 if n > 1 else 2.0
+    return a, a @ a.T + np.eye(n)
+
+
+OF_MATRICES = {
+    "solve": lambda a, p: np.linalg.solve(a, p),
+    "solve of a vector": lambda a, p: np.linalg.solve(a.T, p[0]),
+    "inverse": lambda a, p: np.linalg.inv(a) @ p,
+    "determinant": lambda a, p: np.linalg.det(a) * p[0, 0],
+    "logarithm of the determinant": lambda a, p: np.linalg.slogdet(a)[1] * p[0, 0],
+    "cholesky": lambda a, p: np.linalg.cholesky(p) * a,
+    "lower triangle": lambda a, p: scipy.linalg.solve_triangular(p, a, lower=True),
+    "upper triangle": lambda a, p: scipy.linalg.solve_triangular(p.T, a.T),
+    "transposed triangle": lambda a, p: scipy.linalg.solve_triangular(p, a, lower=True, trans=1),
 }  # fmt: skip
 DTYPES = [np.float64, np.int64, np.bool_, np.float32, np.complex128]
 OF_FLOATS = {"log of sum of exp", "mean of what is thinned"}
@@ -165,3 +186,66 @@ def test_a_long_sum_has_the_same_bits_wherever_it_begins():
         ours = [p.run(x).results, q.run(x[1:]).results]
         assert EXACT.takes(p.program, p.name) is None
         assert ours[0] == ours[1]
+
+
+# --- small matrices -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 7, 24, 25])
+@pytest.mark.parametrize("case", OF_MATRICES)
+def test_small_matrices_have_the_interpreters_values_and_derivatives(case, n):
+    f = OF_MATRICES[case]
+    args = spread(n)
+    p, operands = definition(f, *args)
+    agree(p.program, p.name, *operands)
+    derived = p.definition.derived("vjp")
+    vectors = [np.cos(v) for v in p.run(*args).results]
+    agree(derived.program, derived.name, *operands, *vectors, engines=[NATIVE])
+
+
+@pytest.mark.parametrize("case", OF_MATRICES)
+def test_matrices_that_have_no_solution_raise_what_the_interpreter_raises(case):
+    f = OF_MATRICES[case]
+    p, _ = definition(f, *spread(4))
+    singular, odd = np.ones((4, 4)), spread(4)[0]
+    odd[1, 2] = np.nan
+    for a, b in ((singular, spread(4)[1]), (spread(4)[0], singular * 0), (odd, odd)):
+        agree(p.program, p.name, *p.operands((a, b)), engines=[NATIVE])
+
+
+def filtered(scale):
+    a, x, covariance, total = np.eye(3, k=1) * 0.1 + np.eye(3), np.zeros(3), np.eye(3), 0.0
+    for t in range(5):
+        x, covariance = a @ x, a @ covariance @ a.T + scale * np.eye(3)
+        s = covariance + np.eye(3)
+        v = SEEN[t] - x
+        gain = np.linalg.solve(s, covariance).T
+        x, covariance = x + gain @ v, covariance - gain @ covariance
+        total = total + v @ np.linalg.solve(s, v) + np.log(np.linalg.det(s))
+    return total
+
+
+SEEN = rng.normal(size=(5, 3))
+
+
+def layered(w, b):
+    z = np.tanh(M @ w + b)
+    return np.mean(np.log(np.sum(np.exp(z), axis=1)) - np.sum(z * np.eye(3, 5), axis=1))
+
+
+@pytest.mark.parametrize(("f", "args"), [(filtered, (1.0,)), (layered, (N, np.ones(5)))],
+                         ids=["filter", "network"])  # fmt: skip
+def test_filters_and_networks_run_without_python(f, args):
+    """What is asked of Python in a run is counted: nothing is."""
+    for g in (f, lineara.grad(f), lineara.grad(lambda *a: np.sum(lineara.grad(f)(*a) ** 2))):
+        p = lineara.jit(g).program(*args)
+        assert NATIVE.takes(p.program, p.name) is None
+        operands = p.operands(args)
+        agree(p.program, p.name, *operands, engines=[NATIVE])
+        kernel = NATIVE.kernel(p.program, p.name)
+        asked = []
+        for place, site in enumerate(kernel.code.sites):
+            told = site._replace(answer=lambda v, s=site, a=asked: a.append(s) or s.answer(v))
+            kernel.code.sites[place] = told
+        kernel(operands)
+        assert asked == []

@@ -19,9 +19,13 @@ from lineara.facts.types import show
 from lineara.linear_a.check import counted
 from lineara.linear_a.program import Program
 
-_EXACT, _INTERPRETER = Native(exact=True), Interpreter()
-# the first that can what is asked; one that goes over from the interpreter keeps its bits
-ENGINES: tuple[Engine, ...] = (Native(), _EXACT, Adaptive(_EXACT, _INTERPRETER), _INTERPRETER)
+_INTERPRETER = Interpreter()
+ENGINES: tuple[Engine, ...] = (  # the first that can what is asked
+    Native(),
+    Native(exact=True, masks=True),
+    Adaptive(Native(exact=True), _INTERPRETER),  # whose values stay the same when it goes over
+    _INTERPRETER,
+)
 
 BY_NAME = {e.name: e for e in ENGINES}
 

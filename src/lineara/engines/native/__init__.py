@@ -24,8 +24,9 @@ class Native(Engine):
 
     compiles = True
 
-    def __init__(self, exact: bool = False) -> None:
+    def __init__(self, exact: bool = False, masks: bool = False) -> None:
         self.exact = exact
+        self.masks = masks  # whether they are looked at from the first run on: the sign of zeros
         self.name = "native exact" if exact else "native"
         self.interpreter = Interpreter()
 
@@ -52,7 +53,7 @@ class Native(Engine):
         A run in doubt is done again, so what acts never is.
         """
         doubted = name in program.noted["native doubted"] or program.acting[name]
-        return not (self.exact or doubted)
+        return not (self.masks or doubted)
 
     def kernel(self, program: Program, name: str) -> Kernel:
         """The definition as machine code."""

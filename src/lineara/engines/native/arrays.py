@@ -14,6 +14,7 @@ from lineara.engines.interpreter import Machine
 from lineara.engines.native import folds
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.emit import INDEX, Emitter
+from lineara.engines.native.factors import OF_MATRICES
 from lineara.engines.native.scalars import RULES, converted, pythons
 from lineara.engines.native.strided import (
     Plain,
@@ -65,6 +66,8 @@ def primitive(
         y = of_numbers(em, e, numbers, at, kind, t)
     elif e.name in OF_ARRAYS:
         y = OF_ARRAYS[e.name](em, e, args, at, t)
+    elif e.name in OF_MATRICES and not em.exact:
+        y = OF_MATRICES[e.name](em, e, args, t, lambda: called_back(em, e, at, t))
     elif kind is not None:
         y = elementwise(em, e, args, t, kind)
     return called_back(em, e, at, t) if y is None else y
@@ -479,5 +482,5 @@ OF_ARRAYS: dict[str, Shaping] = {
     "einsum": by_fold(folds.contracted),
 }
 STRIDED = {"sum", "ties", "max", "min", "attains", "matmul", "einsum", "permute_dims", "index",
-           "broadcast_to", "concat", "stack", "scatter"}  # fmt: skip
+           "broadcast_to", "concat", "stack", "scatter", *OF_MATRICES}  # fmt: skip
 """What reads arrays whose places are any number of elements apart."""

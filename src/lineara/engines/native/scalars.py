@@ -297,7 +297,9 @@ RULES: dict[str, Rule] = {
     "where": where,
     "live_factor": where,
     "keep": keep,
-    "astype": itself,
+    **dict.fromkeys(
+        ("astype", "reshape", "broadcast_to", "permute_dims", "sum", "max", "min"), itself
+    ),
     "stop_gradient": itself,
     "checkpoint_name": itself,
     **{name: compared(*how) for name, how in COMPARED.items()},
