@@ -774,3 +774,62 @@ def test_the_dtype_of_an_array_is_set_to_its_own_only() -> None:
     np.testing.assert_array_equal(lineara.grad(f)(np.ones(2), "<f8"), [2.0, 2.0])
     with pytest.raises(NoRuleError, match="no derivative when seen as"):
         lineara.grad(f)(np.ones(2), np.int64)
+
+
+OPERATIONS = {
+    "neg": lambda a: -a,
+    "pos": lambda a: +a,
+    "abs": abs,
+    "add": lambda a: 2.0 + a + 3.0,
+    "subtract": lambda a: 2.0 - a - 3.0,
+    "multiply": lambda a: 2.0 * a * 3.0,
+    "divide": lambda a: 2.0 / a / 3.0,
+    "power": lambda a: 2.0 ** (a**2),
+    "remainder": lambda a: a % 0.3 + 0.8 % a,
+    "sqrt": np.sqrt,
+    "negative": np.negative,
+    "absolute": np.absolute,
+    "math": lambda a: math.sin(a) + math.hypot(a, 1.0),
+    "float": float,
+    "complex": lambda a: abs(complex(a, 1.0)),
+    "item": lambda a: a.item() + a.tolist() + a[()] + a.flat[0],
+    "axes": lambda a: a[None][0] + a.reshape(1)[0] + a.ravel()[0] + a.T + a[...],
+    "clip": lambda a: np.clip(a, 0.1, 2.0) + a.clip(-2.0, 2.0),
+    "where": lambda a: np.where(a > 0, a, 0.0),
+    "joined": lambda a: np.stack([a, a])[1] + np.append(a, 1.0)[0] + np.full(2, a)[1],
+}
+WITHOUT_AXES = {
+    "array": np.array,
+    "squeeze": lambda x: np.squeeze(np.array([x])),
+    "reshape": lambda x: np.array([x]).reshape(()),
+    "index": lambda x: np.array([x, 2.0])[0, ...],
+    "written": lambda x: _written_wholly(np.zeros(()), x),
+}
+
+
+def _written_wholly(a: Any, x: Any) -> Any:
+    a[...] = x
+    return a
+
+
+@pytest.mark.parametrize("made", WITHOUT_AXES)
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_an_array_without_axes_has_the_derivatives_of_its_number(operation: str, made: str) -> None:
+    act, array = OPERATIONS[operation], WITHOUT_AXES[made]
+
+    def f(x: Any) -> Any:
+        return act(array(x)) * x
+
+    x = 0.7
+    first = f(x + 1e-6) - f(x - 1e-6)
+    second = (f(x + 1e-3) - 2 * f(x) + f(x - 1e-3)) / 1e-6
+    assert lineara.grad(f)(x) == pytest.approx(first / 2e-6, rel=1e-6)
+    assert lineara.jvp(f, (x,), (1.0,))[1] == pytest.approx(first / 2e-6, rel=1e-6)
+    assert lineara.hvp(f, x, 1.0) == pytest.approx(second, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("act", [abs, np.abs, lambda z: (-z * z).imag])
+def test_a_complex_array_without_axes_has_the_gradient_of_its_number(act: Any) -> None:
+    z = 3.0 + 1.0j
+    found = lineara.grad(lambda z: act(np.array(z)) ** 2)(z)
+    assert found == pytest.approx(lineara.grad(lambda z: act(z) ** 2)(z))

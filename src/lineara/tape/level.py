@@ -656,5 +656,7 @@ def _slow(name: str) -> Any:
     if name in ("__abs__", "__neg__"):
         assert general_method is not None, "Box has both"
         act, of = getattr(operator, name), {"__abs__": "abs", "__neg__": "negative"}[name]
-        return lambda p: general_method(p) if p.shape else p.level.of_numbers(of, act, (p,))
+        return lambda p: (
+            p.level.of_numbers(of, act, (p,)) if isinstance(p, Scalar) else general_method(p)
+        )
     return general_method or (lambda p: op(name)(p if p.shape else p.typed()))
