@@ -1,0 +1,1 @@
+"""Six problems that differentiation tools are compared on, as a user of Lineara writes them."""
