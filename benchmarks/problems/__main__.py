@@ -34,14 +34,16 @@ SLOW = 3.0  # seconds after which one run has to do
 AGREE = 1e-9
 HEAD = """# Six problems that differentiation tools are compared on
 
-Each is written as a user writes it, in NumPy and Python's loops (`benchmarks/problems/`), and measured as it stands:
-`native` is `lineara.jit(gradient, engine="native")`, the whole call; `eager` the gradient without `jit`. C++ is value and
-adjoint by hand under g++ -O3 -march=native. JAX is the best rewrite (`lax.scan`, `vmap`) under `jax.jit`; torch and autograd run
-eagerly. For `ba` the gradient is the sparse Jacobian, built in the timed function. Every gradient agrees with the C++ to
+Each is written as a user writes it, in NumPy and Python's loops (`benchmarks/problems/`), and
+measured as it stands: `native` is `lineara.jit(gradient, engine="native")`, the whole call; `eager`
+the gradient without `jit`. C++ is value and adjoint by hand under g++ -O3 -march=native. JAX is the
+best rewrite (`lax.scan`, `vmap`) under `jax.jit`; torch and autograd run eagerly. For `ba` the
+gradient is the sparse Jacobian, built in the timed function. Every gradient agrees with the C++ to
 1e-9 of its largest number before anything is measured; what does not run says why below the tables.
 
-Ratios first: below 1 is faster than what stands behind the stroke. Then microseconds of CPU time, the least of many runs
-that took turns. The first call is what capture, the passes and LLVM take, with nothing on disk.
+Ratios first: below 1 is faster than what stands behind the stroke. Then microseconds of CPU time,
+the least of many runs that took turns. The first call is what capture, the passes and LLVM take,
+with nothing on disk.
 
 Made by `python -m benchmarks.problems`.
 """
@@ -224,7 +226,8 @@ def page(rows: list, refusals: dict[str, dict[str, str]]) -> str:
     """The tables."""
     peers = ("JAX", "torch", "autograd")
     text = [
-        "| gradient | native / C++ | native / JAX | native / torch | native / autograd | eager / C++ | native: gradient / value |",
+        "| gradient | native / C++ | native / JAX | native / torch | native / autograd | eager / C++ "
+        "| native: gradient / value |",
         "|---|" + "--:|" * 6,
     ]
     for label, best, _ in rows:

@@ -9,6 +9,7 @@ simplified    both         without dead code, copies, zeros and what is computed
 """
 
 import difflib
+import functools
 import html
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from lineara.engines import Ask, Outcome, run
+from lineara.engines.native.report import Listing, listing
 from lineara.errors import StagingError
 from lineara.facts.types import ArrayType
 from lineara.linear_a.check import check
@@ -26,7 +28,7 @@ from lineara.linear_a.show import show_program
 from lineara.passes.derivatives import with_vjp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
-from lineara.passes.names import JVP, LIN, NL, E, T
+from lineara.passes.names import JVP, LIN, NL, VJP, E, T
 from lineara.passes.policy_table import chosen
 from lineara.passes.simplify import simplify
 from lineara.passes.transpose import transpose
@@ -63,6 +65,8 @@ class Stages:
 
     `stages["jvp"]` is a stage, `stages.diff("captured", "jvp")` what changed, `stages.certificate`
     what is proved and counted, and `stages.value_and_grad(*args)` runs what came out.
+    `stages.machine_code` has the text of LLVM, `llvm`, and the `assembly` of the value and its
+    pullback, each with the program's lines as comments.
     """
 
     def __init__(
@@ -86,7 +90,8 @@ class Stages:
             program = go(program)
             programs.append(program)
         self.program = check(program)
-        whole = Works(check(with_vjp(programs[-2], f)))
+        self.whole = check(with_vjp(programs[-2], f))
+        whole = Works(self.whole)
         works, tape_bytes = (_counted if run else _foretold)(f, whole, self.program, self.operands)
         self.stages: list[Stage] = []
         before = Program({}, {})
@@ -120,6 +125,18 @@ class Stages:
         """What changed from one stage to another, as a unified diff of their texts."""
         old, new = (self[name].text.splitlines() for name in (before, after))
         return "\n".join(difflib.unified_diff(old, new, before, after, lineterm="", n=2))
+
+    @functools.cached_property
+    def machine_code(self) -> Listing:
+        """The value and the cotangents of the arguments, compiled as one."""
+        vjp = self.staged.name + VJP
+        program = erase(self.whole, vjp)
+        listed = listing(simplify(program, *program.reached(vjp + E)), vjp + E)
+        if isinstance(listed, str):
+            raise StagingError(
+                f"stages: there is no machine code: {listed}; the program runs interpreted"
+            )
+        return listed
 
     def value_and_grad(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """The value and the gradient, by the last stage; the function has one real result."""

@@ -39,13 +39,17 @@ class Native(Engine):
 
     def code(self, program: Program, name: str) -> Lowered | str:
         """The definition as text of LLVM, or why there is none."""
-        known, key = program.noted["native code"], (name, self.trusts(program, name), self.exact)
+        known, key = program.noted["native code"], self.key(program, name)
         if key not in known:
             try:
                 known[key] = lowered(program, *key)
             except Refused as error:
                 known[key] = f"{name} is not lowered: {error}"
         return known[key]
+
+    def key(self, program: Program, name: str) -> tuple[str, bool, bool]:
+        """What the code of a definition depends on: whether it trusts factors, and is exact."""
+        return name, self.trusts(program, name), self.exact
 
     def trusts(self, program: Program, name: str) -> bool:
         """Whether factors are taken for finite: masks are looked at once one was not.
@@ -57,7 +61,7 @@ class Native(Engine):
 
     def kernel(self, program: Program, name: str) -> Kernel:
         """The definition as machine code."""
-        known, key = program.noted["native"], (name, self.trusts(program, name), self.exact)
+        known, key = program.noted["native"], self.key(program, name)
         if key not in known:
             code, llvm = self.code(program, name), compiler()
             assert isinstance(code, Lowered), "it is taken"

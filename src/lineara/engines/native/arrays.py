@@ -32,7 +32,7 @@ from lineara.engines.native.strided import (
 )
 from lineara.engines.native.symbols import Loop, adds_as_sum, numpy_loop
 from lineara.facts.primitive import Constant, Elementwise, Structural
-from lineara.facts.types import ArrayType
+from lineara.facts.types import ArrayType, show
 from lineara.linear_a import syntax as ir
 
 
@@ -217,7 +217,10 @@ def called_back(em: Emitter, e: ir.Leaf, at: dict[ir.Var, nm.Held], t: ArrayType
 
     shows = isinstance(e, ir.Prim) and e.primitive.view  # a view lies as it likes
     sure = sure and not shows and em.exact
-    (y,) = em.answered(operands, [type_of(x) for x in operands], [t], answer, sure)
+    types = [type_of(x) for x in operands]
+    name = e.name if isinstance(e, ir.Prim) else type(e).__name__.lower()
+    what = f"{name}({', '.join(map(show, types))})"
+    (y,) = em.answered(operands, types, [t], answer, sure, what)
     return y
 
 

@@ -22,8 +22,10 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call
 from lineara.linear_a.check import Judge
 from lineara.linear_a.program import Program
+from lineara.linear_a.show import show_binding, show_leaf
 
 SITES = 2  # of the places where tables end
+LISTED = "; "  # begins a comment of LLVM's
 LARGEST = 20_000  # leaves, written where they are called
 INDEX = ArrayType((), np.dtype(np.int64))
 
@@ -35,6 +37,7 @@ class Site(NamedTuple):
     results: tuple[ArrayType, ...]
     answer: Callable[[list[Any]], Sequence[Any]]
     as_numpys: bool  # whether results lie in C order, or else the run is given up
+    what: str  # in words, for the report
 
 
 class Code:
@@ -112,6 +115,10 @@ class Emitter(Code):
         self.trying = False  # whether the lines are emitted on trial and dropped
         self.scratch = 1
         self.helpers: dict[str, str] = {}  # functions of this module, by their names
+        self.taped: list[
+            tuple[int | None, ArrayType]
+        ] = []  # columns of tapes: rounds, type of a row
+        self.listed = False  # whether the program's lines stand in the text, as comments
         self.addresses: dict[
             str, int
         ] = {}  # of functions outside, by the names that they have here
@@ -152,6 +159,8 @@ class Emitter(Code):
         wanted = (True,) * len(types) if wanted is None else tuple(wanted)
         needed, runs = self.demand.block(block, wanted)
         for i, (b, dead) in enumerate(zip(block.bindings, rows, strict=True)):
+            if i in runs:
+                self.tell(b)
             if i not in runs:
                 values: Sequence[nm.Held] = [nm.UNREAD] * len(b.vars)
             elif isinstance(b, ir.Unpack):
@@ -168,7 +177,14 @@ class Emitter(Code):
             env.update(zip(b.vars, values, strict=True))
             for v in dead:
                 env.pop(v, None)
+        self.tell(block.leaf)
         return list(self.expression(block.leaf, env, types, at_last, dying, wanted))
+
+    def tell(self, e: ir.Binding | ir.Leaf) -> None:
+        """The program's line, above the code of it."""
+        if self.listed and not isinstance(e, ir.Drop | ir.Ret):
+            text = show_leaf(e) if isinstance(e, ir.Leaf) else show_binding(e)
+            self.lines.append(f"  {LISTED}{self.open[-1]}: {' '.join(text.split())}")
 
     def expression(
         self,
@@ -428,9 +444,10 @@ class Emitter(Code):
         results: Sequence[ArrayType],
         answer: Callable[[list[Any]], Sequence[Any]],
         as_numpys: bool = True,
+        what: str = "a question of Python's",
     ) -> list[nm.Num | nm.Arr]:
         """What Python answers; where it raises, the run ends."""
-        self.sites.append(Site(tuple(types), tuple(results), answer, as_numpys))
+        self.sites.append(Site(tuple(types), tuple(results), answer, as_numpys, what))
         self.scratch = max(self.scratch, 1 + len(types) + len(results))
         with self.kept(operands):
             arrays: list[nm.Arr | None] = []
@@ -512,7 +529,7 @@ class Emitter(Code):
         """What grows as code is emitted."""
         return (
             self.sites, self.lines, self.entry, self.slots, self.constants, self.arenas,
-            self.emptied,
+            self.emptied, self.taped,
         )  # fmt: skip
 
     def back_to(self, places: tuple[Any, ...]) -> None:

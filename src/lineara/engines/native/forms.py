@@ -525,7 +525,7 @@ def interrupted(em: Emitter, done: str) -> None:
     on, ask = em.name("on"), em.name("ask")
     em.branch(asks, ask, on)
     em.block(ask)
-    em.answered([], [], [], lambda values: [])
+    em.answered([], [], [], lambda values: [], what="a look whether Python interrupts a loop")
     em.jump(on)
     em.block(on)
 

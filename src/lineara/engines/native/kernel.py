@@ -6,6 +6,7 @@ while they do; the io and the workspace of the last run are kept for the next on
 
 import ctypes
 import itertools
+import time
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -64,6 +65,7 @@ class Kernel:
         self.free: list[Io] = []
         self.table: np.ndarray | None = None  # of direct calls
         self.errors: dict[int, BaseException] = {}
+        self.asked = [[0, 0.0] for _ in code.sites]  # of each site: how often, seconds in all
         self.numbers = itertools.count()
         self.slots = [(i, p) for i, p in enumerate(code.places) if p is not None]
         self.first_slot = len(code.inputs) + len(code.constants)
@@ -164,6 +166,7 @@ class Kernel:
 
     def _answer(self, number: int, place: int, address: int) -> None:
         """Answer a site: the values are read where the code has them, and the results put there."""
+        begun = time.perf_counter()
         try:
             site = self.code.sites[place]
             values = [self._value(t, address + 8 * i) for i, t in enumerate(site.operands, 1)]
@@ -175,6 +178,9 @@ class Kernel:
             ctypes.c_int64.from_address(address).value = 1
         except BaseException as error:
             self.errors[number] = error
+        asked = self.asked[place]
+        asked[0] += 1
+        asked[1] += time.perf_counter() - begun
 
     def _value(self, t: ArrayType, address: int) -> Any:
         """An argument of a site."""

@@ -70,21 +70,25 @@ class Lowered:
     bound: dict[int, int]  # output -> the slot that is its memory
     sites: list[Site]
     addresses: dict[str, int]
+    taped: tuple[tuple[int | None, ArrayType], ...]  # columns: rounds, type of a row
     leaves: int
     is_direct: bool  # whether the text has `call`
 
 
-def lowered(program: Program, name: str, trusting: bool = False, exact: bool = True) -> Lowered:
+def lowered(
+    program: Program, name: str, trusting: bool = False, exact: bool = True, listed: bool = False
+) -> Lowered:
     """A definition as machine code's text; `Refused` says why there is none.
 
     If `trusting`, the masks of factors are not looked at, and a run in which a factor is not finite
-    is in doubt.
+    is in doubt.  If `listed`, the program's lines stand in the text, as comments.
     """
     d = program.defs[name]
     reached = [program.defs[f] for f in program.reached(name)]
     if any([f.lresults or any([v.linear for v in ir.binders(f)]) for f in reached]):
         raise nm.Refused("it has linear variables, whose zeros have no numbers; erase it")
     em = Lowering(program, trusting, exact)
+    em.listed = listed
     parameters: list[str] = []
     inputs: list[ArrayType] = []
     outputs: list[ArrayType] = []
@@ -268,6 +272,7 @@ def _assembled(
         bound,
         em.sites,
         em.addresses,
+        tuple(em.taped),
         em.leaves,
         made is not None,
     )

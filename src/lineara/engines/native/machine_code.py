@@ -12,6 +12,7 @@ import hashlib
 import importlib
 import re
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -21,6 +22,9 @@ from typing import Any
 import numpy as np
 
 from lineara.engines.native.cache import disk_cache
+
+LONG = 1.0
+"""Seconds after which a user is told what took so long."""
 
 
 class Compiler:
@@ -90,7 +94,12 @@ class Compiler:
                 return self.linked(code, symbols, exported(text))
             except RuntimeError:  # LLVM does not accept the stored code: compiled anew below
                 pass
+        begun = time.perf_counter()
         code = self.object_code(text, leaves)
+        seconds = time.perf_counter() - begun
+        if seconds > LONG:
+            said = f"lineara: LLVM took {seconds:.1f} s for a program of {leaves:,} operations"
+            print(said, file=sys.stderr, flush=True)
         kept.put(key, code)
         return self.linked(code, symbols, exported(text))
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
+from lineara.engines.native.report import in_words
 from lineara.errors import LinearaError, describe_line
 from lineara.python.structured_code import why_unread
 from lineara.python.user_code import Reading
@@ -42,6 +43,8 @@ class Report:
     inputs       large arrays that are kept beside the program
     programs     of a jitted function, for which arguments there are programs
     history      of a jitted function, why it was captured each time
+    machine_code what the program is as machine code: what a tape holds, what was called back, how
+                 often and for how long; or why it is interpreted
     """
 
     name: str
@@ -53,6 +56,7 @@ class Report:
     inputs: tuple[str, ...]
     programs: tuple[str, ...]
     history: tuple[str, ...]
+    machine_code: tuple[str, ...]
 
     def __str__(self) -> str:
         heads = {
@@ -63,6 +67,7 @@ class Report:
             "arrays kept beside": [*self.inputs],
             "programs": [*self.programs],
             "captured because": [*self.history],
+            "machine code": [*self.machine_code],
         }
         title = f"{self.name}: captured" if self.refused is None else f"{self.name}: refused"
         lines = [title] + [f"  {line}" for line in (self.refused or "").splitlines()]
@@ -116,7 +121,17 @@ def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
         tuple([f"{a.dtype}{[*a.shape]}" for a in beside]),
         tuple([_signature(p) for p in jitted.programs.values()]),
         tuple(jitted.history),
+        tuple(_machine_code(jitted, call, captured)),
     )
+
+
+def _machine_code(jitted: Jitted, call: Call, captured: Captured | None) -> list[str]:
+    """What the program is as machine code, and what runs of a jitted function have called back."""
+    if jitted.engine == "interpreter":
+        return ["interpreted: engine='interpreter' was asked for"]
+    running = jitted.programs.get(jitted._key(call), captured)
+    exact = jitted.engine.endswith("exact")
+    return in_words(running.staged.program, running.staged.name, exact) if running else []
 
 
 def _in_order(by_code: dict[CodeType, Any]) -> list[tuple[CodeType, Any]]:

@@ -1,0 +1,120 @@
+"""What machine code was made of a definition: in words, and as LLVM and the processor see it.
+
+`in_words` says what is stored on tapes and what runs have called back.  `listing` emits the
+definition once more with the program's lines as comments, and has LLVM carry their numbers to the
+assembly.
+"""
+
+import re
+from typing import NamedTuple
+
+from lineara.engines.native import Native
+from lineara.engines.native.emit import LISTED
+from lineara.engines.native.lower import lowered
+from lineara.engines.native.machine_code import compiler
+from lineara.engines.native.numbers import Refused
+from lineara.facts.types import show
+from lineara.linear_a.program import Program
+
+
+class CalledBack(NamedTuple):
+    """A place where code asks Python: for what, how often runs have, and seconds in all."""
+
+    what: str
+    times: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.times:,} times, {1e6 * self.seconds / self.times:.1f} µs each"
+
+
+def in_words(program: Program, name: str, exact: bool = False) -> list[str]:
+    """What machine code was made of a definition, and what its runs have asked Python; lines."""
+    native = Native(exact)
+    why = native.takes(program, name)
+    if why is not None:
+        return [f"interpreted: {why}"]
+    code = native.code(program, name)
+    assert not isinstance(code, str), "it is taken"
+    kernel = program.noted["native"].get(native.key(program, name))
+    said = [f"{code.leaves:,} operations, {code.workspace:,} bytes of workspace"]
+    said += ["interpreted so far: it is compiled once that pays"] if kernel is None else []
+    for n, t in code.taped:
+        rounds = "as many rounds as there are" if n is None else f"{n:,} rounds"
+        said.append(f"on a tape: {show(t)} in each of {rounds}")
+    spent: dict[str, tuple[int, float]] = {}
+    for site, (times, seconds) in zip(code.sites, kernel.asked if kernel else [], strict=False):
+        n, s = spent.get(site.what, (0, 0.0))
+        spent[site.what] = n + int(times), s + seconds
+    asked = [CalledBack(what, n, s) for what, (n, s) in spent.items() if n]
+    return said + [f"called back: {site}" for site in sorted(asked, key=lambda c: -c.seconds)]
+
+
+class Listing(NamedTuple):
+    """A definition as LLVM's text and as assembly, with the program's lines as comments."""
+
+    llvm: str
+    assembly: str
+
+
+def listing(program: Program, name: str) -> Listing | str:
+    """A definition beside its machine code, or why there is none."""
+    llvm = compiler()
+    if llvm is None:
+        return "it compiles with llvmlite, which is not installed"
+    try:
+        code = lowered(program, *Native().key(program, name), listed=True)
+    except Refused as error:
+        return f"{name} is not lowered: {error}"
+    text, lines = located(code.text, name)
+    module, machine = llvm.module(text, code.leaves)
+    return Listing(code.text, commented(machine.emit_assembly(module), lines))
+
+
+def located(text: str, name: str) -> tuple[str, list[str]]:
+    """The text in which each instruction says which of the program's lines it is of; the lines."""
+    lines, out, function = [f"{name} begins or ends"], [], 0
+    facts = [
+        "distinct !DICompileUnit(language: DW_LANG_C, file: !2, emissionKind: LineTablesOnly)",
+        '!{i32 2, !"Debug Info Version", i32 3}',
+        '!DIFile(filename: "program", directory: "")',
+        "!DISubroutineType(types: !{null})",
+    ]
+    for row in text.splitlines():
+        if row.startswith("define"):
+            function, line = len(facts), 1
+            facts.append(
+                "distinct !DISubprogram(file: !2, unit: !0, type: !3, spFlags: DISPFlagDefinition)"
+            )
+            row = row.removesuffix("{") + f"!dbg !{function} {{"
+            facts.append(f"!DILocation(line: {line}, scope: !{function})")
+        elif row.startswith(f"  {LISTED}"):
+            lines.append(row.strip().removeprefix(LISTED))
+            facts.append(f"!DILocation(line: {len(lines)}, scope: !{function})")
+        elif row.startswith("  "):
+            row += f", !dbg !{len(facts) - 1}"
+        out.append(row)
+    named = ["!llvm.dbg.cu = !{!0}", "!llvm.module.flags = !{!1}"]
+    return "\n".join([*out, *named, *[f"!{i} = {f}" for i, f in enumerate(facts)], ""]), lines
+
+
+LOCATION = re.compile(r"\s+\.loc\s+\d+\s+(\d+)")
+DIRECTIVE = re.compile(r"\s+\.(?!loc)|\.?L?(tmp|debug|func_|section)|\s*#")
+
+
+def commented(assembly: str, lines: list[str]) -> str:
+    """Assembly with the program's lines as comments in place of their numbers."""
+    out, last = [], 0
+    for row in assembly.splitlines():
+        place = LOCATION.match(row)
+        if place:
+            number = int(place[1])
+            if number not in (0, last):
+                out.append(f"# {lines[number - 1]}")
+                last = number
+        elif row.strip() and not DIRECTIVE.match(row) and not row.startswith(".Ltmp"):
+            out.append(re.sub(r"\s+#.*", "", row))
+    return "\n".join(out)
+
+
+__all__ = ["CalledBack", "Listing", "in_words", "listing"]

@@ -1,0 +1,122 @@
+"""What is said of machine code: what is on tapes, what was called back, and each line's code."""
+
+import re
+
+import numpy as np
+import pytest
+
+import lineara
+from lineara.engines.native import machine_code
+from lineara.errors import StagingError
+
+pytest.importorskip("llvmlite")
+
+
+def recurrence(x):
+    y = np.zeros(x.shape[0])
+    y[0] = x[0]
+    for i in range(1, x.shape[0]):
+        y[i] = 0.9 * y[i - 1] + x[i] * y[i - 1]
+    return y.sum()
+
+
+def sorted_sum(x):
+    return np.sum(np.sort(x) * np.arange(4.0))
+
+
+def squared(x):
+    while x < 100.0:
+        x = x * x
+    return x
+
+
+def said(f, *args):
+    return lineara.explain(f, *args).machine_code
+
+
+def test_the_tape_is_told_and_nothing_is_called_back():
+    f = lineara.jit(lineara.grad(recurrence), engine="native")
+    f(np.ones(50))
+    operations, *tape = said(f, np.ones(50))
+    assert re.fullmatch(r"\d+ operations, 0 bytes of workspace", operations)
+    assert tape == ["on a tape: f64 in each of 49 rounds"] * 2
+    assert "machine code\n    " + operations in str(lineara.explain(f, np.ones(50)))
+
+
+def test_a_while_loop_has_as_many_rows_as_rounds():
+    told = said(lineara.jit(lineara.grad(squared)), 8.0)
+    assert "on a tape: f64 in each of as many rounds as there are" in told
+
+
+def test_calls_back_are_counted():
+    f = lineara.jit(sorted_sum, engine="native")
+    for _ in range(3):
+        f(np.ones(4))
+    (line,) = [s for s in said(f, np.ones(4)) if s.startswith("called back: sort")]
+    assert re.fullmatch(r"called back: sort\(f64\[4\]\): 3 times, [\d.]+ µs each", line)
+
+
+def test_what_was_not_compiled_yet_says_so():
+    f = lineara.jit(recurrence)
+    f(np.ones(5))
+    assert "interpreted so far: it is compiled once that pays" in said(f, np.ones(5))
+
+
+def test_what_is_refused_says_why():
+    @lineara.function
+    def power(x, n):
+        return 1.0 if n == 0 else x * power(x, n - 1)
+
+    def f(x, n):
+        return power(x, n[0])
+
+    args = 2.0, np.array([3])
+    assert said(f, *args) == ("interpreted: f is not lowered: power calls itself",)
+    asked = lineara.jit(f, engine="interpreter")
+    assert said(asked, *args) == ("interpreted: engine='interpreter' was asked for",)
+    with pytest.raises(StagingError, match=r"stages: there is no machine code: .* calls itself"):
+        _ = lineara.stages(f, *args).machine_code
+
+
+def test_every_line_of_the_program_stands_above_its_code():
+    x = np.ones(50)
+    listed = lineara.stages(recurrence, x).machine_code
+    comments = re.findall(r"^  ; (.*)$", listed.llvm, re.M)
+    assert any(["index[at=(i,)](" in c for c in comments])
+    kept = re.findall(r"^# (.*)$", listed.assembly, re.M)
+    assert set(kept) - {"recurrence.vjp.e begins or ends"} <= set(comments)
+    (place,) = [i for i, c in enumerate(kept) if "index[at=(i,)](" in c][:1]
+    assert place > 0
+    assert "run:" in listed.assembly
+    assert not re.search(r"\.loc|\.debug|\.cfi", listed.assembly)
+
+
+def test_the_code_that_is_listed_is_the_code_that_runs():
+    program = lineara.jit(recurrence).program(np.ones(9))
+    from lineara.engines.native.lower import lowered
+
+    plain = lowered(program.program, program.name)
+    listed = lowered(program.program, program.name, listed=True)
+    rest = [row for row in listed.text.splitlines() if not row.startswith("  ; ")]
+    assert rest == plain.text.splitlines()
+
+
+def test_without_llvmlite_there_is_no_machine_code(monkeypatch):
+    monkeypatch.setattr("lineara.engines.native.report.compiler", lambda: None)
+    text = (
+        "stages: there is no machine code: it compiles with llvmlite, which is not installed; "
+        "the program runs interpreted"
+    )
+    with pytest.raises(StagingError, match=re.escape(text)):
+        _ = lineara.stages(recurrence, np.ones(3)).machine_code
+
+
+def test_what_takes_llvm_long_is_told(monkeypatch, capsys):
+    monkeypatch.setenv("LINEARA_CACHE_DIR", "off")
+    monkeypatch.setattr(machine_code, "LONG", 0.0)
+    lineara.jit(recurrence, engine="native")(np.ones(3))
+    told = capsys.readouterr().err
+    assert re.fullmatch(r"lineara: LLVM took [\d.]+ s for a program of \d+ operations\n", told)
+    monkeypatch.setattr(machine_code, "LONG", 1e9)
+    lineara.jit(recurrence, engine="native")(np.ones(4))
+    assert capsys.readouterr().err == ""
