@@ -226,8 +226,8 @@ def page(rows: list, refusals: dict[str, dict[str, str]]) -> str:
     """The tables."""
     peers = ("JAX", "torch", "autograd")
     text = [
-        "| gradient | native / C++ | native / JAX | native / torch | native / autograd | eager / C++ "
-        "| native: gradient / value |",
+        "| gradient | native / C++ | native / JAX | native / torch | native / autograd "
+        "| eager / C++ | native: gradient / value |",
         "|---|" + "--:|" * 6,
     ]
     for label, best, _ in rows:

@@ -16,7 +16,7 @@ def data(size):
     n, m, p = size
     rng = np.random.default_rng(6)
     cameras = rng.uniform(-1, 1, size=(n, 11))
-    points = rng.uniform(-1, 1, size=(m, 3)) + [0, 0, 4]
+    points = rng.uniform(-1, 1, size=(m, 3)) + np.array([0.0, 0.0, 4.0])
     return cameras, points, rng.uniform(0.5, 1, size=p), rng.uniform(-1, 1, size=(p, 2))
 
 

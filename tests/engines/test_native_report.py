@@ -52,8 +52,8 @@ def test_calls_back_are_counted():
     f = lineara.jit(sorted_sum, engine="native")
     for _ in range(3):
         f(np.ones(4))
-    (line,) = [s for s in said(f, np.ones(4)) if s.startswith("called back: sort")]
-    assert re.fullmatch(r"called back: sort\(f64\[4\]\): 3 times, [\d.]+ µs each", line)
+    (line,) = [s for s in said(f, np.ones(4)) if s.startswith("called back: argsort")]
+    assert re.fullmatch(r"called back: argsort\(f64\[4\]\): 3 times, [\d.]+ µs each", line)
 
 
 def test_what_was_not_compiled_yet_says_so():
@@ -82,11 +82,10 @@ def test_every_line_of_the_program_stands_above_its_code():
     x = np.ones(50)
     listed = lineara.stages(recurrence, x).machine_code
     comments = re.findall(r"^  ; (.*)$", listed.llvm, re.M)
-    assert any(["index[at=(i,)](" in c for c in comments])
+    assert any([c.endswith(" = v7 * v5") for c in comments])
     kept = re.findall(r"^# (.*)$", listed.assembly, re.M)
     assert set(kept) - {"recurrence.vjp.e begins or ends"} <= set(comments)
-    (place,) = [i for i, c in enumerate(kept) if "index[at=(i,)](" in c][:1]
-    assert place > 0
+    assert any([c.endswith(" = v7 * v5") for c in kept])
     assert "run:" in listed.assembly
     assert not re.search(r"\.loc|\.debug|\.cfi", listed.assembly)
 
