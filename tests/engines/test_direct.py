@@ -44,6 +44,8 @@ CASES = {
     "an array": (lambda x: np.sin(x) * x, (X,)),
     "a matrix": (lambda m: m * 2.0, (np.arange(6.0).reshape(2, 3),)),
     "no result": (lambda x: None, (3.0,)),
+    "an array that is constant": (lambda x: np.arange(3.0), (3.0,)),
+    "the other byte order": (lambda x: np.full((2, 3), x, np.dtype("f8").newbyteorder()), (2.5,)),
     "a constant": (lambda x, flag: x + 1.0 if flag else x, (3.0, True)),
     "containers": (lambda x: {"a": x * 2.0, "b": (x.sum(), x[0] > 0.1, "label")}, (X,)),
     "a large constant": (lambda x: x + np.arange(1000.0)[:5], (X,)),

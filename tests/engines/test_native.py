@@ -135,6 +135,19 @@ def test_a_primitive_of_numbers_has_the_interpreters_bits_and_exceptions(name, r
             agree(program, "f", *given, engines=[EXACT])
 
 
+@pytest.mark.parametrize("dtype", ["f8", "i8", "c16", "f4"])
+def test_numbers_in_the_other_byte_order_are_no_numbers_of_registers(dtype):
+    t = np.dtype(dtype).newbyteorder()
+    for f in (
+        lambda x: np.full(6, x, t),
+        lambda x: np.full(3, x, t) * 2 + np.ones(3, t),
+        lambda x: np.full(3, x, t).sum() + x,
+    ):
+        p = lineara.jit(f).program(2.5)
+        assert taken(p.program, p.name)
+        agree(p.program, p.name, np.float64(2.5))
+
+
 def test_functions_of_numbers_are_called_back_only_where_python_may_raise():
     code = {name: NATIVE.code(alone(name, "f"), "f") for name in ("exp", "sin", "sqrt", "floor")}
     code |= {name: NATIVE.code(alone(name, "ff"), "f") for name in ("power", "maximum", "atan2")}

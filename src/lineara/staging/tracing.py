@@ -227,7 +227,8 @@ class Staged:
             return None
         places = [i for i, t in enumerate(self.signature.types) if t is not None]
         every = len(places) == len(self.signature.types) and not self.beside
-        if every and results.constants == (VARIABLE,) and results.structure == LEAF:
+        alone = results.structure == LEAF and results.constants[0] is VARIABLE
+        if every and alone:
             return run
 
         def call(*leaves: Any) -> Any:

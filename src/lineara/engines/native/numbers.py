@@ -18,6 +18,7 @@ from lineara.facts.types import ArrayType
 LEAST, MOST = -(2**63), 2**63 - 1
 LLVM = {"f64": "double", "i64": "i64", "bool": "i1"}  # in registers
 IN_MEMORY = {"f64": "double", "i64": "i64", "bool": "i8"}
+KINDS = {"f8": "f64", "i8": "i64", "b1": "bool"}  # in the byte order of the processor
 
 
 class Refused(Exception):
@@ -172,7 +173,7 @@ UNREAD = constant("i64", 0)
 
 def kind_of(t: ArrayType) -> str | None:
     """The kind of the numbers of a type; None for those that no register holds."""
-    return {"f8": "f64", "i8": "i64", "b1": "bool"}.get(t.dtype.str[1:])
+    return KINDS.get(t.dtype.str[1:]) if t.dtype.isnative else None
 
 
 def strides_of(shape: Sequence[int]) -> list[int]:
