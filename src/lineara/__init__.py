@@ -35,6 +35,7 @@ from lineara.api import (
 )
 from lineara.cotangent import Coo, LowRank, Rows, Zero, combine, finish, strict
 from lineara.diagnose import check_grads, explain_nan
+from lineara.facts.gc_pause import uncollected
 from lineara.geometry import Metric, manifold
 from lineara.linear_map import LinearMap
 from lineara.python.function_probes import Probes
@@ -134,7 +135,7 @@ def __getattr__(name: str) -> Any:
     """A public name of a module that `import lineara` does not load."""
     if name not in _LATE:
         raise AttributeError(f"module 'lineara' has no attribute {name!r}")
-    module = importlib.import_module(_LATE[name])
+    module = uncollected(importlib.import_module)(_LATE[name])
     public = globals()[name] = getattr(module, name, module)
     return public
 

@@ -20,7 +20,7 @@ from lineara.diagrams.snapshot import history
 from lineara.diagrams.stepper import Derivation
 from lineara.diagrams.types import R, Stack
 from lineara.errors import DiagramError
-from lineara.linear_a.gc_pause import uncollected
+from lineara.facts.gc_pause import uncollected
 
 SHARDS = 40
 

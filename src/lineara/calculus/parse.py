@@ -13,8 +13,8 @@ from typing import Any
 from lineara.calculus.syntax import Declaration, File, Param, Syntax
 from lineara.calculus.types import BOOL, INT, Arrow, Dual, ListOf, Product, R
 from lineara.errors import CalculusError
+from lineara.facts.gc_pause import uncollected
 from lineara.facts.hints import Shaped
-from lineara.linear_a.gc_pause import uncollected
 from lineara.text.language import Language
 from lineara.text.source_location import Place, place_of
 

@@ -17,7 +17,7 @@ from lineara.calculus.terms import Let, Term
 from lineara.calculus.types import TOO_DEEP, Arrow, Type, holes, is_ground, show
 from lineara.calculus.vectors import vectors
 from lineara.errors import CalculusError
-from lineara.linear_a.gc_pause import uncollected
+from lineara.facts.gc_pause import uncollected
 from lineara.text.language import Source, did_you_mean
 from lineara.text.source_location import Place
 from lineara.trampoline import run

@@ -28,7 +28,7 @@ from lineara.diagrams.node_kinds import back
 from lineara.diagrams.pullbacks import orders, pullback
 from lineara.diagrams.types import B, E, R, Stack, Type, Types, hat, hats, moves, tan, tans
 from lineara.errors import DiagramError
-from lineara.linear_a.gc_pause import uncollected
+from lineara.facts.gc_pause import uncollected
 
 __all__ = ["R", "adjoint", "backward", "forward", "residuals"]
 

@@ -21,7 +21,7 @@ from lineara.diagrams import node_kinds
 from lineara.diagrams.net import Meter, Net, Node, Wire
 from lineara.diagrams.types import Arrow, Base, Foreign, Stack, Type, array_of, show
 from lineara.errors import DiagramError
-from lineara.linear_a.gc_pause import uncollected
+from lineara.facts.gc_pause import uncollected
 from lineara.text.language import Language, Source, did_you_mean
 from lineara.text.source_location import Place, place_of
 

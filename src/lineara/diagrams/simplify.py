@@ -32,7 +32,7 @@ from typing import Any
 from lineara.diagrams.net import Net, Node, Wire, copied, every_net, fresh_id, nodes_in
 from lineara.diagrams.stepper import Step
 from lineara.diagrams.types import R, Type
-from lineara.linear_a.gc_pause import uncollected
+from lineara.facts.gc_pause import uncollected
 
 SMALL = 40  # nodes of a body that may be there twice
 Changed = Iterable[Wire | Node]

@@ -26,7 +26,7 @@ from lineara.diagrams.net import Meter, Net, Node, Wire, Wires, fresh_id
 from lineara.diagrams.node_kinds import back
 from lineara.diagrams.types import Type, hat, tan
 from lineara.errors import DiagramError
-from lineara.linear_a.gc_pause import uncollected
+from lineara.facts.gc_pause import uncollected
 
 
 class Step(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from lineara.errors import LinearaError, ProgramError
+from lineara.facts.gc_pause import uncollected
 from lineara.facts.hints import Tree
 from lineara.facts.primitive import Elementwise, Linear, Multilinear
 from lineara.facts.registry import op
@@ -25,7 +26,6 @@ from lineara.linear_a.dimensions import (
     result_type,
     with_dims,
 )
-from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.linear_a.show import show_binding, show_leaf
 from lineara.linear_a.syntax import Leaf

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ProgramError
+from lineara.facts.gc_pause import uncollected
 from lineara.facts.registry import registry
 from lineara.facts.types import (
     ArrayType,
@@ -31,7 +32,6 @@ from lineara.linear_a.branches import Case, Cond, Switch
 from lineara.linear_a.calls import Call, Sized
 from lineara.linear_a.check import DEPTH, ENDLESS, Judge, endless, located
 from lineara.linear_a.dimensions import I64, is_index, with_dims
-from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.implicit_dups import explicit
 from lineara.linear_a.literal_sizes import with_instances
 from lineara.linear_a.loops import Scan, While

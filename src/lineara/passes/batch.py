@@ -19,12 +19,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from lineara.errors import ProgramError
+from lineara.facts.gc_pause import uncollected
 from lineara.facts.registry import op
 from lineara.facts.types import ArrayType, Family, Named, Product, Stack, Type, show
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.dimensions import I64, Samples, result_type
-from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.lane_partition import applied, in_turn, placed
 from lineara.linear_a.loops import Scan
 from lineara.linear_a.program import Program

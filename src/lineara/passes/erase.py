@@ -11,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from lineara.errors import ProgramError
+from lineara.facts.gc_pause import uncollected
 from lineara.facts.registry import op
 from lineara.facts.types import ArrayType, Product, Type, show
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.dimensions import dims_in
-from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.passes.names import E, mangled
 from lineara.passes.unzip import is_nonlinear

@@ -10,10 +10,10 @@ names of their own; the work is the same.
 from collections.abc import Callable
 
 from lineara.errors import ProgramError
+from lineara.facts.gc_pause import uncollected
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call
 from lineara.linear_a.cost import size
-from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.passes.unzip import flat, short
 

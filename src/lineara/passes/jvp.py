@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from lineara.errors import ProgramError
+from lineara.facts.gc_pause import uncollected
 from lineara.facts.hints import Value
 from lineara.facts.primitive import Constant, Joint
 from lineara.facts.types import ArrayType, Product, Type
@@ -29,7 +30,6 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import call
 from lineara.linear_a.check import Judge, hashable
 from lineara.linear_a.dimensions import Samples
-from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program, tangent_type, tangent_types
 from lineara.linear_a.rules_as_text import Boxed, Emitter, Text, chained, text
 from lineara.linear_a.show import show_def

@@ -14,12 +14,12 @@ import numpy as np
 
 from lineara.cotangent.dead_lanes import Masked
 from lineara.errors import ProgramError
+from lineara.facts.gc_pause import uncollected
 from lineara.facts.registry import op
 from lineara.facts.types import ArrayType, Family, Named, Product, Type
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.dimensions import Samples
-from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed, Emitter, Text, closed, text
 from lineara.passes.jvp import reboxed, remembered

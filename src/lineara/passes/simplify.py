@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ProgramError
+from lineara.facts.gc_pause import uncollected
 from lineara.facts.types import ArrayType, Type, is_complex
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.cost import cells, weight, work
 from lineara.linear_a.dimensions import dims_in, mentioned
-from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.linear_a.same_leaves import key_of
 from lineara.passes.unzip import flat

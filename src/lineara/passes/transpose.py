@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from lineara.errors import ProgramError
+from lineara.facts.gc_pause import uncollected
 from lineara.facts.primitive import Multilinear, conjugate
 from lineara.facts.registry import op
 from lineara.facts.types import ArrayType, Type, is_complex
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.dimensions import Samples
-from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Emitter, Text, text
 from lineara.passes.jvp import reboxed, remembered

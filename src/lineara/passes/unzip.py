@@ -15,10 +15,10 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from lineara.errors import ProgramError
+from lineara.facts.gc_pause import uncollected
 from lineara.facts.types import Family, Named, Product, Type
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.dimensions import mentioned
-from lineara.linear_a.gc_pause import uncollected
 from lineara.linear_a.program import Program
 from lineara.linear_a.same_leaves import key_of
 from lineara.passes.names import LIN, NL, PRI, TAPE, of_jvp

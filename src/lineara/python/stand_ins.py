@@ -195,9 +195,9 @@ def _ufunc_stand_in(ufunc: np.ufunc, ours: Callable[..., Any]) -> Any:
 
 
 def _show_as(ufunc: np.ufunc, call: Callable[..., Any]) -> None:
-    """Give a function the attributes of a ufunc."""
+    """Give a function the attributes of a ufunc; its signature is that of what it wraps."""
     for name in dir(ufunc):
-        if not name.startswith("__") or name == "__signature__":
+        if not name.startswith("__"):
             in_ours = _method(ufunc, name) if name in METHODS else None
             setattr(call, name, in_ours or getattr(ufunc, name))
 
