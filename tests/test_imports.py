@@ -52,3 +52,16 @@ def test_the_staged_engine_loads_at_first_use():
 def test_names_that_load_late_are_listed():
     assert set(lineara.__all__) <= set(dir(lineara))
     assert lineara.policies.budget is lineara.policies.__dict__["budget"]
+
+
+def test_what_loads_late_is_loaded_with_the_collector_of_cycles_at_rest():
+    program = (
+        "import gc, json, lineara; seen = []; gc.callbacks.append(lambda *a: seen.append(a)); "
+        "lineara.trace; n = len(seen); on = gc.isenabled(); print(json.dumps([n, on]))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    collections, is_on = json.loads(run.stdout)
+    assert is_on
+    assert collections <= 4  # two notes of each; of dozens without

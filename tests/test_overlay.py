@@ -25,7 +25,7 @@ import numpy as np
 import pytest
 
 from lineara.python.namespaces import stand_in
-from lineara.python.overlay import Overlay
+from lineara.python.overlay import Later, Overlay
 
 HUNDRED = 100.0
 
@@ -1561,3 +1561,24 @@ def test_twins_do_not_disturb_what_typing_remembers(overlay):
 
     overlay(f)()
     assert type(Box[str](1)) is Box
+
+
+def test_a_replacement_is_made_when_its_value_is_first_met_and_once():
+    made = []
+
+    def make(name):
+        made.append(name)
+        return lambda x: f"{name} of {x}"
+
+    known = (math.floor, math.ceil, math.trunc)
+    table = {id(f): Later(functools.partial(make, f.__name__)) for f in known}
+    overlay = Overlay(table, ["math"])
+
+    def f(x):
+        return math.floor(x), math.floor(x), (math.ceil if x > 5 else abs)(x)
+
+    assert made == []
+    assert overlay(f)(2) == ("floor of 2", "floor of 2", 2)
+    assert made == ["floor"]
+    assert overlay(f)(7) == ("floor of 7", "floor of 7", "ceil of 7")
+    assert made == ["floor", "ceil"]

@@ -44,13 +44,21 @@ _INERT = frozenset(
 )
 
 
+class Later:
+    """A replacement that is made when its value is first met."""
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self.make = make
+
+
 class Overlay:
     """Replaces values by identity in copies of the user's functions.
 
-    `replacements` maps `id(value)` to the replacement, or is a function `value -> replacement`
-    (the value itself where there is none).  Modules of `packages` are stood in for: their
-    attributes are replaced, as those of their submodules.  `is_instance(obj, cls)` and
-    `type_of(obj)` may answer for `isinstance` and `type` in copied code; None means no opinion.
+    `replacements` maps `id(value)` to the replacement, or to one that is made `Later`, or is a
+    function `value -> replacement` (the value itself where there is none).  Modules of `packages`
+    are stood in for: their attributes are replaced, as those of their submodules.
+    `is_instance(obj, cls)` and `type_of(obj)` may answer for `isinstance` and `type` in copied
+    code; None means no opinion.
     `objects` maps foreign classes to what makes the replacement of one of their objects, which is
     of a subclass of theirs.  When modules have been imported `arrive()` may add to both tables,
     and says whether it did.  Values that pass with the run, of which `is_passing(value)` says so,
@@ -270,6 +278,7 @@ class Overlay:
         """The replacement of a value, or the value itself; this is where most time goes."""
         get = replacements.get if isinstance(replacements, Mapping) else None
         ask: Any = replacements
+        table: Any = replacements  # what is made stays there
 
         def tabled(value: Tree) -> Any:
             new = get(id(value), value) if get else ask(value)
@@ -277,11 +286,20 @@ class Overlay:
                 new = ours(id(value), value)
                 if new is value:
                     return value
+            elif type(new) is Later:
+                new = self._made(table, id(value))
             if id(new) not in self._origins and hasattr(value, "__name__"):
                 self._origins[id(new)] = (new, value)
             return new
 
         return tabled
+
+    def _made(self, table: dict[int, Any], place: int) -> Any:
+        """The replacement in a table, which is made now."""
+        with self.lock:
+            if type(table[place]) is Later:
+                table[place] = table[place].make()
+        return table[place]
 
     # -- modules, containers, wrappers ----------------------------------------------------------
 

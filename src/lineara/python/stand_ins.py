@@ -28,6 +28,7 @@ from lineara.python.number_classes import (
     maker_class,
 )
 from lineara.python.numpy_functions import call_foreign
+from lineara.python.overlay import Later
 from lineara.python.ufuncs import apply_ufunc
 from lineara.tape.node import Array, Scalar, Traced, staged
 from lineara.tape.number_kinds import valued
@@ -41,24 +42,20 @@ Copy = Callable[[Any], Callable[..., Any]]
 
 
 def stand_in(foreign: Foreign, copy: Copy) -> Any:
-    """What stands in for a function in the user's code; None for the function itself.
+    """What stands in for a function in the user's code.
 
     `copy` makes the copies of functions whose source is followed.
     """
-    if foreign.stand_in is not None:
-        return foreign.stand_in
-    match foreign.kind:
-        case "rule":
-            return _of_rule(foreign.original, foreign.ours)
-        case "ours":
-            return foreign.ours
-        case "followed":
-            return named(foreign.original, copy)
-        case "tried":
-            return named(foreign.original)
-        case "refused":
-            return refused(foreign.original)
-    return None
+    return _MADE[foreign.kind](foreign, copy)
+
+
+_MADE: dict[str, Callable[[Foreign, Copy], Any]] = {
+    "rule": lambda foreign, copy: _of_rule(foreign.original, foreign.ours),
+    "ours": lambda foreign, copy: foreign.ours,
+    "followed": lambda foreign, copy: named(foreign.original, copy),
+    "tried": lambda foreign, copy: named(foreign.original),
+    "refused": lambda foreign, copy: refused(foreign.original),
+}
 
 
 def _of_rule(original: Callable[..., Any], ours: Callable[..., Any]) -> Any:
@@ -291,10 +288,17 @@ def _pythons(y: Value) -> Any:
 
 
 def replacements(copy: Copy = lambda f: f, known: Container[int] = ()) -> dict[int, Any]:
-    """`id(foreign function)` -> what stands in for it in the user's code; not those `known`."""
-    rest = [f for f in registry.foreign.values() if id(f.original) not in known]
-    chosen = {id(f.original): stand_in(f, copy) for f in rest}
-    return {place: call for place, call in chosen.items() if call is not None}
+    """`id(foreign function)` -> what stands in for it in the user's code; not those `known`.
+
+    What is no class is made when it is first met: a program meets few of the hundreds.
+    """
+    chosen: dict[int, Any] = {}
+    for f in registry.foreign.values():
+        if id(f.original) not in known and f.stand_in is not None:
+            chosen[id(f.original)] = f.stand_in
+        elif id(f.original) not in known and f.kind in _MADE:
+            chosen[id(f.original)] = Later(functools.partial(stand_in, f, copy))
+    return chosen
 
 
 @functools.wraps(hasattr)
