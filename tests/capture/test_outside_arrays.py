@@ -8,7 +8,7 @@ import pytest
 from call_counts import calls
 
 import lineara
-from lineara import grad, jit
+from lineara import explain, grad, jit
 from lineara.errors import LinearaError, MutationError
 from lineara.staging.capture.containers import elements
 
@@ -294,3 +294,19 @@ def test_an_argument_that_is_written_may_not_be_an_array_of_outside():
     w = np.ones(100)
     with pytest.raises(MutationError):
         f(w)
+
+
+def test_explain_tells_of_the_arrays():
+    w, mask = np.arange(100.0), np.arange(100) % 3 == 0
+
+    def reads(x):
+        return x * w.sum()
+
+    def needs(x):
+        return (w[mask] * x).sum()
+
+    for f in (reads, needs):
+        report = explain(f, 2.0)
+        assert report.refused is None
+    assert explain(reads, 2.0).inputs == ("float64[100]",)
+    assert len(explain(reads, 2.0).statements) == 0

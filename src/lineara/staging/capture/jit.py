@@ -244,7 +244,7 @@ class Jitted(Remembers):
         before = {**constants}
         others = [v for v in call.leaves if not isinstance(v, Traced) and not _is_numeric(v)]
         reached, drawn = Reach(self.f, *others), Snapshot(*GENERATORS)
-        arrays = inputs = reached.inputs(self.f)
+        arrays = inputs = reached.inputs(self.f) if now is None else now.inputs
         if len(reached.seen) >= LIMIT:
             raise StagingError(
                 f"jit: {self.name} reaches more than {LIMIT} objects, and whether they "

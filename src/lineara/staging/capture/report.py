@@ -97,8 +97,9 @@ def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
     captured: Captured | None = None
     refused: str | None = None
     try:
-        jitted.captured(call)  # which numbers are constants
-        now = Reading(STRUCTURED, True, jitted.f)
+        first = jitted.captured(call)  # which numbers are constants, and which arrays inputs
+        inputs = {id(a): a for a in first.staged.inputs}
+        now = Reading(STRUCTURED, True, jitted.f, inputs=inputs)
         captured = jitted.captured(call, now)
     except LinearaError as e:
         refused = str(e)
