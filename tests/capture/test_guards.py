@@ -8,6 +8,7 @@ import pytest
 from call_counts import calls
 
 from lineara import grad, jit
+from lineara.errors import StagingError
 from lineara.staging.capture.containers import Snapshot
 from lineara.staging.capture.guards import Guard
 
@@ -257,3 +258,23 @@ def test_a_call_with_too_few_arguments_is_an_error_of_pythons():
     for args in ((2.0,), (2.0, 3.0, 4.0)):
         with pytest.raises(TypeError, match="positional argument"):
             f(*args)
+
+
+def test_how_numpy_handles_errors_is_asked_in_each_call():
+    f = jit(lambda x: np.float64(1.0) / x)
+    with np.errstate(divide="ignore"):
+        assert f(np.float64(2.0)) == f(np.float64(2.0)) == 0.5
+        with np.errstate(divide="ignore"):  # the same under another identity
+            assert f(np.float64(2.0)) == 0.5
+        assert f.captures == 1
+        for _ in range(2):
+            with np.errstate(divide="raise"), pytest.raises(StagingError):
+                f(np.float64(0.0))
+            before = np.seterr(divide="raise")
+            try:
+                with pytest.raises(StagingError):
+                    f(np.float64(0.0))
+            finally:
+                np.seterr(**before)
+            assert np.isinf(f(np.float64(0.0)))
+    assert f.captures == 1

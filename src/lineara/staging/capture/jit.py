@@ -311,6 +311,7 @@ class Jitted(Remembers):
         if call.structure != positions(len(call.args)) or staged.writes or _reports(staged):
             return None
         scope: dict[str, Any] = {"geterr": np.geterr, "errors": np.geterr()}
+        scope |= {"state": _error_state(), "handled": _error_state()()}
         texts = [f"len(args) == {len(call.leaves)}"]
         for i, v in enumerate(call.leaves):
             term = _term(v, i in constants)
@@ -318,7 +319,8 @@ class Jitted(Remembers):
                 return None
             texts.append(term[0].replace("$", str(i)))
             scope |= {f"{k}{i}": value for k, value in term[1].items()}
-        return Code.of(" and ".join([*texts, "geterr() == errors"]), scope, "args").holds
+        texts.append("(state() is handled or geterr() == errors)")
+        return Code.of(" and ".join(texts), scope, "args").holds
 
     def _why(self, call: Call, key: Any) -> str:
         """How a call differs from the one before that was captured."""
@@ -374,6 +376,24 @@ def _form(v: Leaf, fixed: bool) -> Any:
         if t.shape or t.dtype.kind in "fc":
             return t, weakness(v), narrow(t.shape, strides_of(v))
     return plain_key(v)
+
+
+@functools.cache
+def _error_state() -> Callable[[], object]:
+    """What gives an object that is another one while NumPy handles errors in another way.
+
+    NumPy's variable does, and is asked in a tenth of the time that `np.geterr` takes, where it is
+    found and is seen to change; else each object is another one.
+    """
+    variable = getattr(getattr(np, "_core", None), "umath", None)
+    get = getattr(getattr(variable, "_extobj_contextvar", None), "get", None)
+    if get is None:
+        return object
+    state = functools.partial(get, None)
+    before = state()
+    with np.errstate(divide="raise"):
+        changes = state() is not before
+    return state if changes and state() is before else object
 
 
 def _term(v: Any, fixed: bool) -> tuple[str, dict[str, Any]] | None:
