@@ -238,6 +238,71 @@ PATTERNS = {
         {z}[0] = {t}
         {t} += sum({z}) * 0.2 - {w}[1]
     """,
+    "rows": """
+        {w} = [[{s}] * m for {i} in range(m + 1)]
+        for {i} in range(1, m + 1):
+            for {j} in range(1, m):
+                {t} = min({w}[{i} - 1][{j}], {w}[{i}][{j} - 1]) * 0.5 + 0.1 * {a}[{j}]
+                {w}[{i}][{j}] = np.sin({t}) if {t} > {c} else {t}
+            if {a}[{i} % m] > {c}:
+                {w}[{i} - 1], {w}[{i}] = {w}[{i}], {w}[{i} - 1]
+        {z} = {w}[1]
+        {z}[0] += {w}[-1][-1]
+        {t}, {k} = sum({w}[1]) + 0.1 * np.array({w}).sum(), len({w}[0])
+    """,
+    "rows of other lengths": """
+        {w} = [[] for {i} in range(3)]
+        for {i} in range(m):
+            {w}[{i} % 3].append({a}[{i}])
+            if {a}[{i}] > {c}:
+                {w}[0].append(np.sin({a}[{i}]))
+        {t}, {k} = 0.0, len({w}[0])
+        for {z} in {w}:
+            for {u} in {z}:
+                {t} = 0.5 * {t} + {u}
+        {w}.append([{t}, {s}])
+        {t} += 0.1 * {w}[{k} % 2][-1] + sum({w}[3])
+    """,
+    "two lists": """
+        {w}, {z} = [0.0] * m, [{s}] * m
+        for {i} in range(n + 2):
+            for {j} in range(1, m):
+                {w}[{j}] = 0.5 * {z}[{j} - 1] + 0.2 * {a}[{j}]
+            {w}, {z} = {z}, {w}
+        {t}, {k} = {w}[-1] - {z}[1], 2
+    """,
+    "work": """
+        {w}, {t}, {k} = [({s}, 0), ({a}[0], 1)], 0.0, 0
+        while {w}:
+            {u}, {j} = {w}.pop()
+            {t} = 0.5 * {t} + {u} * ({j} + 1)
+            {k} += 1
+            if {u} > {c} and {j} < 4:
+                {w}.append((0.5 * {u}, {j} + 1))
+                if {u} > {s}:
+                    {w}.append(({u} - 0.5, {j} + 2))
+    """,
+    "until it is small": """
+        {t}, {z} = 2.0 + np.tanh({s}), []
+        while abs({t}) > 0.05:
+            {z}.append({t})
+            {t} = 0.6 * {t} + 0.02 * np.sin({a}[0])
+            if len({z}) > 30:
+                break
+        {k} = len({z})
+        {t} = {z}[-1] + 0.1 * sum({z})
+        for {i}, {u} in enumerate({z}):
+            {t} += 0.01 * {u} * {i}
+    """,
+    "comprehensions": """
+        {w} = [np.sin({u}) * {s} for {u} in {a}]
+        {z} = [{u} * {v} for {u}, {v} in zip({w}, {a}, strict=True) if {v} > {c}]
+        {t}, {k} = sum({z}) + {w}[-1] + max({w}), len({z})
+        {z} = [[{u} * {v} + {i} for {v} in {a}] for {i}, {u} in enumerate({w})]
+        {t} = 0.1 * {t} + 0.01 * sum(map(sum, {z})) + {z}[1][2] * 0.1
+        if {k} > 1:
+            {t} += [{u} for {u} in {a} if {u} > {c}][-1]
+    """,
     "trajectory": """
         {w} = []
         {z} = {a} * 0.5

@@ -559,7 +559,7 @@ def test_a_function_that_runs_as_it_is_runs_once_when_it_raises(capsys):
         print("start")
         if x.tolist()[0] > 0:
             raise ValueError("positive")
-        return [v for v in x if v > 0]
+        return x[x > 0]
 
     g = jit(f, fallback=True)
     with pytest.warns(UserWarning, match="cannot be captured"):

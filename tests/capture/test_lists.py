@@ -375,6 +375,30 @@ def test_a_program_without_room_says_so():
     assert "in halved: while x > least:" in e.value.message
 
 
+def test_lists_whose_lengths_depend_on_values_are_paired():
+    def f(x, strict):
+        ys, zs, s = [], [], 0.0
+        for v in x:
+            if v > 0:
+                ys.append(v)
+            if v < 2.5:
+                zs.append(v)
+        for y, z, k in zip(ys, zs, range(99), strict=False):
+            s = 0.5 * s + y * z * k
+        for y, z in zip(ys, x[:5], strict=strict):
+            s = 0.5 * s + y * z
+        return s
+
+    assert capture(f, X, False)(X, False) == f(X, False)
+    program = capture(f, X, True)
+    assert program(X, True) == f(X, True)
+    for x, said in ((-X, "zip() argument 2 is longer than argument 1"),
+                    (np.abs(X), "zip() argument 2 is shorter than argument 1")):  # fmt: skip
+        for g in (f, program):
+            with pytest.raises(ValueError, match=re.escape(said)):
+                g(x, True)
+
+
 def test_what_was_printed_is_not_printed_again_for_want_of_room(capsys):
     @lineara.jit
     def f(x, least):

@@ -296,6 +296,21 @@ def test_an_argument_may_stack_the_list_whose_method_is_called():
         assert program(x) == f(x)
 
 
+def test_lists_change_names_in_a_loop_that_is_written_out():
+    def f(x):
+        before, now, y = [0.0] * 3, [1.0] * 3, x[:1]
+        for i in range(6):
+            now[1] = 0.5 * before[0] + x[i]
+            now[0] = now[1] * before[2]
+            y = np.append(y, now[0])
+            before, now = now, before
+        return before[1] + 2 * now[0] + y.sum()
+
+    program = capture(f, X)
+    for x in (X, -X):
+        assert program(x) == f(x)
+
+
 def test_a_derivative_within_reads_lists_in_lists():
     def f(x):
         rows = [[0.0] * 3 for _ in range(5)]

@@ -148,6 +148,14 @@ class Plain:
         self.calls["fold"] += 1
         return run(items()) if f is getattr(builtins, name) else otherwise()
 
+    def collected(self, values, run, otherwise, chooses):
+        self.calls["collected"] += 1
+        if self.calls["collected"] % 2:
+            return otherwise(values)
+        kept: list = []
+        run(values, kept)
+        return kept
+
     slice_ = slice
 
     def item(self, x, at):
@@ -829,7 +837,7 @@ def test_every_form_is_met(asserts):
             outcome(lambda g=g, v=v: g([*v]))
     names = {"if_", "while_", "for_", "choose", "and_", "or_", "not_", "chain", "assert_"}
     names |= {"asked", "called", "text", "percent", "fold", "item", "list_", "truth"}
-    names |= {"known", "is_", "is_not", "in_", "not_in", "is_sequence", "loaded"}
+    names |= {"known", "collected", "is_", "is_not", "in_", "not_in", "is_sequence", "loaded"}
     assert {*forms.calls} == names
 
 

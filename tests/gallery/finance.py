@@ -137,3 +137,41 @@ def asian_option(S0, sigma):
     steps = np.exp(-0.5 * sigma**2 / 6 + sigma * np.sqrt(1 / 6) * z)
     paths = S0 * np.cumprod(steps, axis=1)
     return np.logaddexp(0, paths.mean(axis=1) - 100).mean()
+
+
+@at(some(5, seed=40), kinked=True)
+def knapsack(values):
+    weights, capacity = [1, 3, 2, 4, 1], 7
+    best = [[0.0] * (capacity + 1) for _ in range(len(values) + 1)]
+    for i in range(1, len(values) + 1):
+        for c in range(capacity + 1):
+            best[i][c] = best[i - 1][c]
+            if weights[i - 1] <= c:
+                best[i][c] = max(best[i][c], best[i - 1][c - weights[i - 1]] + values[i - 1])
+    return best[-1][capacity]
+
+
+@at(0.6, some(7, seed=41))
+def pascals_triangle_of_chances(up, payoff):
+    rows = [[1.0]]
+    for i in range(1, len(payoff)):
+        row = [rows[i - 1][0] * (1 - up)]
+        for j in range(1, i):
+            row.append(rows[i - 1][j] * (1 - up) + rows[i - 1][j - 1] * up)
+        row.append(rows[i - 1][-1] * up)
+        rows.append(row)
+    total = 0.0
+    for chance, pays in zip(rows[-1], payoff, strict=True):
+        total += chance * pays
+    return total
+
+
+@at(2.0, 1.7)
+def yield_to_maturity_with_its_steps(price, coupon):
+    rate, rates = 0.1, [0.1]
+    while abs(sum([coupon / (1 + rate) ** k for k in range(1, 4)]) - price) > 1e-12:
+        value = sum([coupon / (1 + rate) ** k for k in range(1, 4)])
+        slope = sum([-k * coupon / (1 + rate) ** (k + 1) for k in range(1, 4)])
+        rate = rate - (value - price) / slope
+        rates.append(rate)
+    return rates[-1] + 0.1 * rates[1] * len(rates)

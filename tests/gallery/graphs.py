@@ -174,3 +174,42 @@ def spectral_gap(w):
     A = A + A.T
     values = np.linalg.eigvalsh(np.diag(A.sum(0)) - A)
     return values[1]
+
+
+@at(some(N, seed=19))
+def depth_first_total(z):
+    neighbours = [[] for _ in range(N)]
+    for i, j in EDGES:
+        neighbours[i].append(j)
+        neighbours[j].append(i)
+    seen, stack, total = [False] * N, [0], 0.0
+    while stack:
+        i = stack.pop()
+        if seen[i]:
+            continue
+        seen[i] = True
+        total = 0.5 * total + np.sin(z[i])
+        for j in neighbours[i]:
+            if not seen[j]:
+                stack.append(j)
+    return total
+
+
+@at(some(8, seed=20), 0.5)
+def clusters_by_reach(x, reach):
+    n = len(x)
+    near = [[j for j in range(n) if j != i and abs(x[i] - x[j]) < 0.4] for i in range(n)]
+    seen, total = [False] * n, 0.0
+    for start in range(n):
+        if seen[start]:
+            continue
+        todo, mass = [start], 0.0
+        while todo:
+            i = todo.pop()
+            if not seen[i]:
+                seen[i] = True
+                mass += np.exp(-reach * x[i])
+                for j in near[i]:
+                    todo.append(j)
+        total += mass**2
+    return total

@@ -159,3 +159,38 @@ def dipole_field_on_a_ring(moment):
     bx = sum(m * cos(p) for m, p in zip(moment, phi))
     by = sum(m * sin(p) for m, p in zip(moment, phi))
     return np.hypot(bx, by)
+
+
+@at(1.0, 0.6)
+def trajectory_of_adaptive_steps(y, rate):
+    t, h = 0.0, 0.1
+    ts, ys = [t], [y]
+    while t < 1.0:
+        k1 = -rate * y + np.sin(3 * t)
+        k2 = -rate * (y + h * k1) + np.sin(3 * (t + h))
+        error = 0.5 * h * abs(k2 - k1)
+        if error < 0.01:
+            t, y = t + h, y + 0.5 * h * (k1 + k2)
+            ts.append(t)
+            ys.append(y)
+            h = min(0.2, 1.001 - t)
+        else:
+            h *= 0.5
+    area = 0.0
+    for k in range(1, len(ys)):
+        area += 0.5 * (ys[k] + ys[k - 1]) * (ts[k] - ts[k - 1])
+    return area + ys[-1] ** 2
+
+
+@at(some(4, 5, seed=30), 0.2)
+def heat_in_lists(u0, alpha):
+    u = [[v for v in row] for row in u0]
+    n, m = len(u), len(u[0])
+    for _ in range(6):
+        new = [[0.0] * m for _ in range(n)]
+        for i in range(n):
+            for j in range(m):
+                around = u[i - 1][j] + u[(i + 1) % n][j] + u[i][j - 1] + u[i][(j + 1) % m]
+                new[i][j] = u[i][j] + alpha * (around - 4 * u[i][j])
+        u = new
+    return sum([sum([v * v for v in row]) for row in u])

@@ -175,3 +175,41 @@ def weighted_average_of_word_vectors(E, direction):
     mean = sum(weight[w] * E[INDEX[w]] for w in WORDS) / len(WORDS)
     mean = mean - (mean @ direction) * direction / (direction @ direction)
     return np.sum(mean**2) + mean[0]
+
+
+@at(some(6, seed=20), some(7, seed=21), kinked=True)
+def edit_distance_of_signals(a, b):
+    n, m = len(a), len(b)
+    dp = [[0.0] * (m + 1) for _ in range(n + 1)]
+    for i in range(1, n + 1):
+        dp[i][0] = 0.4 * i
+    for j in range(1, m + 1):
+        dp[0][j] = 0.4 * j
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            change = dp[i - 1][j - 1] + abs(a[i - 1] - b[j - 1])
+            dp[i][j] = min(dp[i - 1][j] + 0.4, dp[i][j - 1] + 0.4, change)
+    return dp[n][m]
+
+
+@at(some(6, seed=22), some(7, seed=23), 0.3, kinked=True)
+def needleman_wunsch(a, b, gap):
+    score = [[-gap * j for j in range(len(b) + 1)]]
+    for i in range(1, len(a) + 1):
+        row = [-gap * i]
+        for j in range(1, len(b) + 1):
+            match = score[i - 1][j - 1] + 1 - (a[i - 1] - b[j - 1]) ** 2
+            row.append(max(match, score[i - 1][j] - gap, row[j - 1] - gap))
+        score.append(row)
+    return score[-1][-1]
+
+
+@at(some(6, seed=24), some(5, seed=25), kinked=True)
+def dynamic_time_warping(a, b):
+    before = [0.0] + [1e3] * len(b)
+    for x in a:
+        now = [1e3] * (len(b) + 1)
+        for j in range(1, len(b) + 1):
+            now[j] = (x - b[j - 1]) ** 2 + min(before[j], now[j - 1], before[j - 1])
+        before = now
+    return before[-1]

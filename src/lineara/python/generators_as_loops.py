@@ -7,7 +7,8 @@
                                                      kept. = kept. + v * v
                                              return kept.
 
-What the first loop goes through is evaluated around it.  So are lists that are written where such
+What the first loop goes through is evaluated around it.  A comprehension that makes a list becomes
+a function that appends its items to one.  So are lists that are written where such
 a function is called, all of whose elements are evaluated.
 """
 
@@ -60,6 +61,34 @@ def as_loops(call: ast.Call, name: str) -> ast.FunctionDef | None:
     end = "return default" if "default" in options else f"raise ValueError(FORMS.empty({kind!r}))"
     given: dict[str, ast.expr] = {"VALUE": consumed.elt, "start": ast.Constant(0), **options}  # type: ignore[dict-item]
     before, inner, after = [_written(t.replace("END", end), given) for t in text]
+    return _loops(name, ["first."], consumed, [before, inner, after])
+
+
+def as_appending(comprehension: ast.ListComp, name: str) -> ast.FunctionDef | None:
+    """The function of that name which appends the items of a comprehension to a list."""
+    names = any([isinstance(n, ast.NamedExpr | ast.Await) for n in ast.walk(comprehension)])
+    if names or any([g.is_async for g in comprehension.generators]):
+        return None
+    inner = _written("kept.append(VALUE)", {"VALUE": comprehension.elt})
+    return _loops(name, ["first.", "kept."], comprehension, [[], inner, []])
+
+
+def chooses(comprehension: ast.ListComp) -> bool:
+    """Whether it depends on the items how many are kept, as far as the syntax tells."""
+    others = [g.iter for g in comprehension.generators[1:]]
+    read = {n.id for e in others for n in ast.walk(e) if isinstance(n, ast.Name)}
+    return any([g.ifs for g in comprehension.generators]) or bool(targets(comprehension) & read)
+
+
+def targets(comprehension: ast.expr) -> frozenset[str]:
+    """The variables of a comprehension's own."""
+    each = [n for g in comprehension.generators for n in ast.walk(g.target)]  # type: ignore[attr-defined]
+    return frozenset([n.id for n in each if isinstance(n, ast.Name) and type(n.ctx) is ast.Store])
+
+
+def _loops(name: str, formals: list[str], consumed: Any, parts: list[Any]) -> ast.FunctionDef:
+    """The function of that name that goes through what a comprehension does."""
+    before, inner, after = parts
     step: Any = inner
     for g in reversed(consumed.generators):
         for test in reversed(g.ifs):
@@ -67,7 +96,7 @@ def as_loops(call: ast.Call, name: str) -> ast.FunctionDef | None:
         first = g is consumed.generators[0]
         items = ast.Name("first.", ast.Load()) if first else copy.deepcopy(g.iter)
         step = [ast.For(copy.deepcopy(g.target), items, step, [])]
-    args = ast.arguments([], [ast.arg("first.")], None, [], [], None, [])
+    args = ast.arguments([], [ast.arg(n) for n in formals], None, [], [], None, [])
     made = ast.FunctionDef(name, args, [*before, *step, *after], [], None)
     if "type_params" in made._fields:  # from 3.12 on
         made.type_params = []  # type: ignore[attr-defined]
@@ -99,4 +128,4 @@ class _Names(ast.NodeTransformer):
         return ast.Name(name, node.ctx)
 
 
-__all__ = ["as_loops"]
+__all__ = ["as_appending", "as_loops", "chooses", "targets"]

@@ -42,7 +42,7 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from lineara.python.definite_assignment import mark
-from lineara.python.generators_as_loops import as_loops
+from lineara.python.generators_as_loops import as_appending, as_loops, chooses, targets
 from lineara.python.liveness import (
     COMPREHENSIONS,
     FUNCTIONS,
@@ -454,9 +454,12 @@ class _Function:
     def _whole(self, s: ast.stmt, n: int) -> ast.FunctionDef:
         return _function(f"then.{n}", _no_arguments(), [*self.header(bound(s)), self.plain(s)])
 
-    def header(self, names: Names) -> list[ast.stmt]:
-        """What a block says of the variables that it binds, or functions that it may call."""
-        names = names | self.written_inside
+    def header(self, names: Names, but: Names = NONE) -> list[ast.stmt]:
+        """What a block says of the variables that it binds, or functions that it may call.
+
+        Names of its own are no variables of the function.
+        """
+        names = (names | self.written_inside) - but
         kinds = (ast.Nonlocal, names & self.variables), (ast.Global, names & self.globals)
         return [kind(sorted(names_)) for kind, names_ in kinds if names_]
 
@@ -545,7 +548,23 @@ class _Expressions(ast.NodeTransformer):
         self.within = around
         return _at(_form("list_", made), node) if isinstance(made, ast.ListComp) else made
 
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
+    visit_SetComp = visit_DictComp = visit_GeneratorExp = _comprehension
+
+    def visit_ListComp(self, node: ast.ListComp) -> Any:
+        """A list, as the loops that append to it, and as Python makes it."""
+        loops = None if self.within else as_appending(node, f"list.{self.of.count + 1}")
+        if loops is None:
+            return self._comprehension(node)
+        assert self.of.before is not None, "it stands in a statement"
+        self.of._next()
+        items = self.visit(copy.deepcopy(node.generators[0].iter))
+        depends = ast.Constant(chooses(node))
+        loops.body[:0] = self.of.header(NONE, targets(node))
+        self.of.before.append(_at(loops, node))
+        _Function(loops).rewrite()
+        node.generators[0].iter = ast.Name("first.", ast.Load())
+        plain = ast.Lambda(_no_arguments("first."), self._comprehension(node).args[0])
+        return _at(_form("collected", items, _load(loops.name), plain, depends), node)
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
         """A function of its own."""
@@ -651,7 +670,7 @@ class _Expressions(ast.NodeTransformer):
         name, names = node.func.id, bound(node)  # type: ignore[attr-defined]
         first: Any = copy.deepcopy(node.args[0])
         items = _thunk(self.visit(first.generators[0].iter))
-        loops.body[:0] = self.of.header(names)
+        loops.body[:0] = self.of.header(names, targets(first))
         self.of.before.append(_at(loops, node))
         _Function(loops).rewrite()
         f = copy.deepcopy(node.func)

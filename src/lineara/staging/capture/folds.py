@@ -136,7 +136,7 @@ class Folds:
 
 def _rows(values: Leaf) -> Items | None:
     """The items of an array, or of a list that one holds; of all else the rounds are Python's."""
-    return items_of(values) if isinstance(values, Traced | Stacked) else None
+    return items_of(values) if isinstance(values, Traced | Stacked | Items) else None
 
 
 def _some(values: Leaf, name: str) -> Items | None:

@@ -44,6 +44,7 @@ from lineara.staging.capture.branches import (
 )
 from lineara.staging.capture.calls import called
 from lineara.staging.capture.choices import OneOf, Told, is_perhaps, tell, told_by
+from lineara.staging.capture.comprehensions import collected, map_
 from lineara.staging.capture.containers import Consumed, Given, Snapshot
 from lineara.staging.capture.list_items import Wanted
 from lineara.staging.capture.lists import Row, Stacked
@@ -603,6 +604,7 @@ BUILTINS = (
     (builtins.range, sequences.range_),
     (builtins.enumerate, sequences.enumerate_),
     (builtins.zip, sequences.zip_),
+    (builtins.map, map_),
     (builtins.reversed, sequences.reversed_),
     *folds_.builtins,
     (builtins.any, any_),
@@ -614,4 +616,4 @@ BUILTINS = (
     (builtins.len, len_),
 )
 
-__all__ = ["BREAK", "BUILTINS", "CONTINUE", "Return", "called", "truth"]
+__all__ = ["BREAK", "BUILTINS", "CONTINUE", "Return", "called", "collected", "truth"]

@@ -263,19 +263,22 @@ class Wanted(BaseException):
         self.values.stack(self.examples, self.rooms)
         self.values.ends = self.ends or self.values.ends
 
+    def refuse_far(self) -> None:
+        """Refuse it in a function within the one that made the list."""
+        level, home = tracing(), self.values.home
+        while level is not None and level is not home and level.hands_on:
+            level = level.holder
+        if level is not home or home is None:
+            raise StagingError(
+                "a list was read or written where a staged number says, in a function within the "
+                "one that made it; pass an array"
+            )
+
 
 def settled(wanted: Wanted) -> None:
     """What is wanted is done at once in the definition where the list was made."""
-    level, home = tracing(), wanted.values.home
-    innermost = level
-    while level is not None and level is not home and level.hands_on:
-        level = level.holder
-    if level is not home or innermost is None:
-        raise StagingError(
-            "a list was read or written where a staged number says, in a function within the one "
-            "that made it; pass an array"
-        )
-    wanted.stack(innermost)
+    wanted.refuse_far()
+    wanted.stack(tracing_level())
 
 
 class Growing:

@@ -40,7 +40,7 @@ from lineara.staging.capture.columns import (
 from lineara.staging.capture.containers import Name, Snapshot, doubt, in_use, refuse_changes
 from lineara.staging.capture.handed_on import handed_on
 from lineara.staging.capture.joins import held, is_leaf, same_constant
-from lineara.staging.capture.list_items import Count, Extents, Wanted, lengthen, settled
+from lineara.staging.capture.list_items import Count, Extents, Wanted, lengthen
 from lineara.staging.capture.lists import List, Row, TogetherWanted
 from lineara.staging.capture.records import Record, change, mark_aliases, record, together
 from lineara.staging.capture.variables import (
@@ -342,7 +342,9 @@ class Loop:
         both = [x for x in (start, end) if isinstance(x, List) and not isinstance(x, Row)]
         others = [self.start.get(n, begin) for n, begin in self.before.items()]
         if len(both) == 2 and start.home is end.home and any([end is x for x in others]):
-            settled(TogetherWanted(*both))
+            wanted = TogetherWanted(*both)
+            wanted.refuse_far()
+            raise wanted
 
     def _step(self, start: Count, end: Count) -> int | None:
         """By how much a list grows in every round; None where that depends on values."""

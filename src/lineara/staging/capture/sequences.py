@@ -5,6 +5,7 @@ by number is gone through by Python.
 """
 
 import builtins
+import functools
 import operator
 from collections.abc import Iterator
 from typing import Any
@@ -251,13 +252,32 @@ def zip_(*iterables: Any, strict: bool = False) -> Any:
     several = [items_of(x) for x in iterables]
     whole = [f for f in several if f is not None]
     known = whole and len({*map(id, whole)}) == len(several)  # an iterator may come twice
-    if not known or any([is_staged(f.rounds) for f in whole]):
+    if not known:
         return builtins.zip(*iterables, strict=strict)
-    lengths = {f.rounds for f in whole}
-    if strict and len(lengths) > 1:
+    lengths = [f.rounds for f in whole]
+    staged = any(map(is_staged, lengths))
+    if strict and not staged and len({*lengths}) > 1:
         return builtins.zip(*iterables, strict=True)
+    if strict and staged:
+        _refuse_other_lengths(lengths)
     _hand_on(*iterables)
-    return Items(min(lengths), lambda i: tuple([f.at(i) for f in whole]), *whole)
+    least = _least(lengths) if staged else min(lengths)
+    return Items(least, lambda i: tuple([f.at(i) for f in whole]), *whole)
+
+
+def _least(lengths: list[Any]) -> Any:
+    """The least of several lengths, some of which are staged."""
+    least = functools.reduce(lambda a, b: op("minimum")(a, b), lengths)
+    return least.level.number(least.v, True)
+
+
+def _refuse_other_lengths(lengths: list[Any]) -> None:
+    """Write the errors of `zip` where lengths are not the same."""
+    for k, n in enumerate(lengths[1:], 2):
+        before = "argument 1" if k == 2 else f"arguments 1-{k - 1}"
+        for name, word in (("less", "shorter"), ("greater", "longer")):
+            fails = op(name)(n, lengths[0])
+            checked(fails, fails, ValueError, f"zip() argument {k} is {word} than {before}")
 
 
 def reversed_(sequence: Any) -> Any:
