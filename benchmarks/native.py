@@ -25,6 +25,7 @@ import lineara
 from lineara.engines import run
 from lineara.engines.native import Native
 
+from . import native_arrays
 from .machine import machine
 
 HERE = Path(__file__).parent
@@ -36,7 +37,7 @@ HEAD = """# Loops as machine code
 Microseconds of CPU time of the process, the least of many runs. `native` is the kernel on arguments
 of the right types, from Python; `jit` the whole call of `lineara.jit(f, engine="native")`. By hand
 are value and adjoint, written for numba and for g++, with -O3 -march=native (and -ffast-math). The
-gradient of the fill stores two numbers a round and a mask; the one by hand stores neither.
+gradient of the fill stores two numbers a round; the one by hand stores none.
 Memory: the kernel keeps its workspace from call to call, numba's arrays are new in each, which is
 most of the difference from n = 100000 on; the C++ is given its arrays.
 
@@ -191,6 +192,28 @@ def by_numba(python: str) -> dict[str, Any]:
     return json.loads(ran.stdout) if ran.returncode == 0 else {}
 
 
+ARRAYS = """
+## Programs of arrays
+
+The whole call of `lineara.jit(.., engine="native")`, from source that NumPy runs as it is; the
+derivative by hand in NumPy; `jax.jit` of the same source, with `lax.scan` for the loop, which may
+use both cores.
+"""
+
+
+def arrays(quick: bool) -> list[str]:
+    """The table of programs of arrays."""
+    lines = [ARRAYS, "| | | native | by hand | jax | native / by hand | native / jax |"]
+    lines.append("|---|---|" + "--:|" * 5)
+    for p in native_arrays.PROGRAMS:
+        row = least(native_arrays.calls(p), 0.5 if quick else 2.0)
+        cells = [f"{row[c]:.1f}" if c in row else "–" for c in ("native", "by hand", "jax")]
+        cells += [f"{row['native'] / row[c]:.2f}" if c in row else "–" for c in ("by hand", "jax")]
+        lines.append(f"| {p.name} | {p.what} | {' | '.join(cells)} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
 COLUMNS = ("native", "jit", "numba", "g++", "g++ fast", "jax", "interpreter", "eager", "compile ms")
 
 
@@ -229,6 +252,7 @@ def main() -> None:
         cells = [f"{row[c]:.1f}" if c in row else "–" for c in COLUMNS]
         ratio = f"{row['native'] / row['numba']:.2f}" if "numba" in row else "–"
         lines.append(f"| {label} | {what} | {' | '.join(cells)} | {ratio} |")
+    lines += arrays(options.quick)
     said = ", ".join(machine().values())
     text = f"{HEAD}\n{date.today()}: {said}\n\n" + "\n".join(lines) + "\n"
     REPORT.write_text(text, encoding="utf-8")
