@@ -27,7 +27,7 @@ test-libraries: .venv/with-test .venv/with-libraries  # installed libraries, dif
 test-conformance: .venv/with-test  # NumPy's own tests and Python's, inside of a differentiation
 	$(PY) -m pytest -q -n auto --all tests/conformance
 
-fuzz: .venv/with-test  # the properties of the passes on 100,000 random programs, 5,000 Python functions, 5,000 captured ones, 100,000 scripts, 3,000 calls of NumPy's functions, of the calculus and the diagrams on 20,000; the four engines on 100,000
+fuzz: .venv/with-test  # the properties of the passes on 100,000 random programs, 5,000 Python functions, 5,000 captured ones, 100,000 scripts, 3,000 calls of NumPy's functions, of the calculus and the diagrams on 20,000; the four engines on 100,000; machine code on 10,000
 	$(PY) tests/linear_a/fuzz.py
 	$(PY) tests/linear_a/fuzz_python.py
 	$(PY) tests/capture/fuzz_source.py
@@ -36,6 +36,7 @@ fuzz: .venv/with-test  # the properties of the passes on 100,000 random programs
 	$(PY) tests/calculus/fuzz_calculus.py
 	$(PY) tests/diagrams/fuzz_diagrams.py
 	$(PY) tests/engines/fuzz_crosscheck.py
+	$(PY) tests/engines/fuzz_native.py
 	$(PY) tests/linear_a/million.py
 
 mutate: .venv/with-test  # faults put into the passes, and how many the tests catch

@@ -135,6 +135,20 @@ def test_a_primitive_of_numbers_has_the_interpreters_bits_and_exceptions(name, r
             agree(program, "f", *given, engines=[EXACT])
 
 
+@pytest.mark.parametrize("dtype", ["c16", "f4", "c8"])
+def test_a_number_that_no_register_holds_lives_as_long_as_the_run(dtype):
+    def f(x):
+        total = 0.0
+        for _ in range(5):
+            total = total + 2 * x
+        return total
+
+    x = np.dtype(dtype).type(2.5)
+    p = lineara.jit(f).program(x)
+    assert taken(p.program, p.name)
+    agree(p.program, p.name, x)
+
+
 @pytest.mark.parametrize("dtype", ["f8", "i8", "c16", "f4"])
 def test_numbers_in_the_other_byte_order_are_no_numbers_of_registers(dtype):
     t = np.dtype(dtype).newbyteorder()

@@ -109,8 +109,8 @@ def is_installed() -> bool:
 def fitted(value: Any, t: ArrayType, exact: bool) -> Any:
     """A value that code may read; None for one that it may not."""
     if not t.shape:
-        number = np.asarray(value)
-        return value if number.dtype == t.dtype and not number.ndim else None
+        number = np.asarray(value)  # which has memory as long as it lives; a scalar has none
+        return number if number.dtype == t.dtype and not number.ndim else None
     if type(value) is not np.ndarray or value.dtype != t.dtype or value.shape != t.shape:
         return None
     if value.flags.c_contiguous and value.flags.aligned:
