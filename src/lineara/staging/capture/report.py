@@ -131,7 +131,7 @@ def _machine_code(jitted: Jitted, call: Call, captured: Captured | None) -> list
     if jitted.engine == "interpreter":
         return ["interpreted: engine='interpreter' was asked for"]
     running = jitted.programs.get(jitted._key(call), captured)
-    exact = jitted.engine.endswith("exact")
+    exact = jitted.engine != "native"  # "adaptive" runs exact code
     return in_words(running.staged.program, running.staged.name, exact) if running else []
 
 
