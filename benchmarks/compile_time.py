@@ -1,0 +1,112 @@
+"""`python -m benchmarks.compile_time`: from a Python function to its first gradient; COMPILING.md.
+
+Milliseconds of CPU time of the process, the least of some runs: capture, passes, emission, LLVM and
+the first run; with nothing on disk, with the machine code on disk, and `jax.jit(jax.grad(f))`.
+"""
+
+import importlib.util
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import lineara
+
+from .machine import machine
+from .native import fill
+
+REPORT = Path(__file__).parent / "COMPILING.md"
+HEAD = """# From a Python function to its first gradient
+
+Milliseconds of CPU time of the process, the least of three runs: capture, the passes, emission,
+LLVM and the first run. `on disk` has the machine code of an earlier process. JAX compiles the best
+rewrite of the loop (`lax.scan`), and the straight lines as they are.
+
+Made by `python -m benchmarks.compile_time`.
+"""
+GOALS = {"10 lines with a loop": 60, "50 operations": 40, "1000 operations": 250}
+LINES = ("x = x * y", "y = y + 0.5", "y = y - x", "x = np.sin(x)")
+
+
+def straight(n: int, module: str, folder: Path) -> Callable[..., Any]:
+    """A function of two numbers with n operations in a row, in a file of its own."""
+    rows = [f"    {LINES[k % 4]}" for k in range(n)]
+    text = f"import {module} as np\n\n\ndef straight(x, y):\n" + "\n".join(rows)
+    file = folder / f"straight_{n}_{module.replace('.', '_')}.py"
+    file.write_text(text + "\n    return x + y\n", encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded.straight
+
+
+def least(first: Callable[[], Any], runs: int = 3) -> float:
+    """The least milliseconds."""
+    best = float("inf")
+    for _ in range(runs):
+        begun = time.process_time()
+        first()
+        best = min(best, 1e3 * (time.process_time() - begun))
+    return best
+
+
+def by_jax(f: Callable[..., Any] | None, args: tuple, runs: int) -> float | None:
+    """JAX's first gradient, where it is installed; None for the loop, as `lax.scan`."""
+    try:
+        import jax
+        import jax.numpy as jnp
+    except ImportError:
+        return None
+    jax.config.update("jax_enable_x64", True)
+
+    def scanned(x: Any) -> Any:
+        _, ys = jax.lax.scan(lambda y, xi: (0.9 * y + xi * y,) * 2, x[0], x[1:])
+        return x[0] + ys.sum()
+
+    given = [jnp.asarray(a) for a in args]
+
+    def first() -> None:
+        jax.clear_caches()
+        jax.jit(jax.grad(f or scanned))(*given).block_until_ready()
+
+    return least(first, runs)
+
+
+def main() -> None:
+    """Measure, and write the table."""
+    import numpy as np
+
+    lines = ["| | goal | nothing on disk | on disk | JAX |", "|---|" + "--:|" * 4]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        loop = (np.linspace(-0.05, 0.05, 1000),)
+        cases = [("10 lines with a loop", fill, None, loop)]
+        for n in (50, 1000):
+            ours, theirs = [straight(n, m, folder) for m in ("numpy", "jax.numpy")]
+            cases.append((f"{n} operations", ours, theirs, (0.3, 0.4)))
+        lineara.jit(lineara.grad(lambda x: x * x), engine="native")(1.0)  # llvmlite is imported
+        for label, f, theirs, args in cases:
+
+            def first(f: Any = f, args: tuple = args) -> Any:
+                return lineara.jit(lineara.grad(f), engine="native")(*args)
+
+            os.environ["LINEARA_CACHE_DIR"] = "off"
+            anew = least(first)
+            os.environ["LINEARA_CACHE_DIR"] = name
+            first()
+            kept = least(first)
+            jax = by_jax(theirs, args, 1 if "1000" in label else 3)
+            cells = [str(GOALS[label]), f"{anew:.0f}", f"{kept:.0f}", f"{jax:.0f}" if jax else "–"]
+            lines.append(f"| {label} | {' | '.join(cells)} |")
+            print(lines[-1], flush=True)
+    said = ", ".join(machine().values())
+    REPORT.write_text(f"{HEAD}\n{date.today()}: {said}\n\n" + "\n".join(lines) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()
