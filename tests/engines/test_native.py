@@ -699,6 +699,16 @@ def test_without_llvmlite_it_says_so(monkeypatch):
     assert Native().takes(VIEWS, "f") == "it compiles with llvmlite, which is not installed"
 
 
+def test_whole_numbers_are_divided_without_a_call_back_unless_they_are_large():
+    program = lineara.jit(lambda k, n: k / n).program(1, 3)
+    for k, n in itertools.product([0, 1, -7, 2**53, 2**53 + 1, -(2**63)], [3, -5, 2**53 + 1, 0]):
+        agree(program.program, program.name, np.int64(k), np.int64(n))
+    kernel = NATIVE.kernel(program.program, program.name)
+    before = sum([times for times, _ in kernel.asked])
+    run(program.program, program.name, np.int64(1), np.int64(3), engine="native")
+    assert sum([times for times, _ in kernel.asked]) == before
+
+
 def test_a_text_without_loops_is_not_made_faster_than_it_is():
     from lineara.engines.native.machine_code import level_of
 

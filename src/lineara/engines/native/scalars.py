@@ -356,12 +356,14 @@ def _checked(
 
 def _divided(em: Emitter, args: Sequence[Num], slow: Slow) -> Num | None:
     """x / w; Python's quotient of whole numbers is rounded once, so large ones go the slow way."""
-    if all([x.kind == "i64" for x in args]):
-        return None
     x, w = [converted(em, a, "f64") for a in args]
     assert x is not None
     assert w is not None
     fine = em.let(f"fcmp une double {em.text(w)}, 0.0")
+    for a in args if all([a.kind == "i64" for a in args]) else ():
+        moved = em.let(f"add i64 {em.text(a)}, {2**53}")
+        fits = em.let(f"icmp ule i64 {moved}, {2**54}")  # a f64 holds it, so one rounding is all
+        fine = em.let(f"and i1 {fine}, {fits}")
     on, no, after = em.name("on"), em.name("no"), em.name("after")
     em.branch(fine, on, no)  # a quotient is not computed in vain
     em.block(on)
