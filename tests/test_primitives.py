@@ -476,6 +476,7 @@ LINES = [
     ("right_shift", whole, flags),
     ("isin", whole, flags),
     ("stored", 9 * z, {"dtype": np.dtype(np.int8)}),
+    ("exception_of", z - 0.5, {"of": "math_sqrt", "kinds": "ValueError"}),
     ("stop_gradient", z),
     ("argmax", A, {"axis": 1}),
     ("nanargmax", A, {"axis": 1}),

@@ -18,3 +18,16 @@ def asserted(x):
     assert x > 2, f"{x} of " + "two"
     print("after")
     return x
+
+
+def asserted_and_raised(x):
+    try:
+        assert x[0] > 0, "low"
+        assert x[1] > 0
+        return x[1] * x[2]
+    except AssertionError as e:
+        if str(e) == "low":
+            raise RuntimeError("too low") from e
+        if x[2] > 0:
+            raise
+        return x[3] * x[3]

@@ -476,12 +476,42 @@ PATTERNS = {
 }
 
 
+RAISING = {  # what may raise an exception of a class
+    "ValueError": [
+        "{t} = math.sqrt({x} - {c})", "{t} = np.tanh(math.log({x} + 1))",
+        "{t} = checked({x}, {c})", "{t} = math.acos(np.sin({x}) * 1.2)",
+    ],
+    "ZeroDivisionError": [
+        "{t} = 1.0 / ({k} % 3)", "{t} = 0.5 ** ({k} % 2) / float(round(math.sin({x}) * 1.5))",
+    ],
+    "IndexError": ["{t} = {a}[{k}]", "{t} = np.sin({a}[{k} - m])"],
+    "AssertionError": ["assert {x} > {c}, 'low'\n{t} = {c}"],
+    "(KeyError, OverflowError)": [
+        "{t} = np.tanh(math.exp(800 * ({x} > 1)))", "{t} = sometimes({x}, {c})",
+    ],
+}  # fmt: skip
+SAID = {"ValueError": "domain", "AssertionError": "low", "ZeroDivisionError": "zero"}
+
 HEAD = """
 import functools
 import math
 from collections import deque
 
 import numpy as np
+
+
+def checked(x, c):
+    if x < c:
+        raise ValueError("too low")
+    return np.sin(x)
+
+
+def sometimes(x, c):
+    for k in range(3):
+        x = 0.5 * x
+        if x > c:
+            raise KeyError("high")
+    return x
 
 
 class State:
@@ -655,7 +685,7 @@ class Function:
         ]  # fmt: skip
         if depth:
             kinds += [(8, self.branch), (6, self.loop), (4, self.while_), (1, self.closure),
-                      (3, self.pattern), (1, self.try_)]  # fmt: skip
+                      (3, self.pattern), (3, self.try_)]  # fmt: skip
         if depth < DEPTH:
             kinds += [(2, self.leave)]
         weights = [w for w, _ in kinds]
@@ -914,11 +944,34 @@ class Function:
         self.floats.append(t)
 
     def try_(self, depth: int) -> None:
-        """Exits that pass a finally block."""
+        """Exits that pass a finally block, or what may raise and who handles it."""
         with self.block("try:"):
             self.statements(depth, 2)
-        with self.block("finally:"):
-            self.augment()
+            if kinds := self.rng.sample([*RAISING], self.rng.randrange(3)):
+                for kind in kinds:
+                    self.may_raise(kind)
+                    self.statements(0, 2)
+        for kind in kinds:
+            e, t = self.fresh("e"), self.rng.choice(self.floats)
+            with self.block(f"except {kind} as {e}:" if kind in SAID else f"except {kind}:"):
+                if kind in SAID:
+                    self.write(f"{t} = 0.5 * {t} + (0.1 if {SAID[kind]!r} in str({e}) else 0.2)")
+                self.statements(min(depth, 1), 2)
+        if kinds and not self.rng.randrange(3):
+            with self.block("else:"):
+                self.statements(0, 2)
+        if not kinds or not self.rng.randrange(3):
+            with self.block("finally:"):
+                self.augment()
+
+    def may_raise(self, kind: str) -> None:
+        """A statement that raises an exception of a class for some values."""
+        t, a, c = self.fresh("t"), self.array(), self.constant()
+        number, whole = self.number(1), self.rng.choice(self.ints + self.indices)
+        text = self.rng.choice(RAISING[kind])
+        for line in text.format(t=t, a=a, c=c, x=number, k=whole).split("\n"):
+            self.write(line)
+        self.floats.append(t)
 
     def pattern(self, depth: int) -> None:
         """What everybody writes."""

@@ -466,17 +466,6 @@ def test_what_is_raised_under_a_staged_condition_is_raised_as_the_program_runs(a
     assert [n.endswith(f"in checked: {note}") for n in e.value.__notes__] == [True]
 
 
-def test_what_a_try_around_a_branch_would_catch_is_refused():
-    def f(x):
-        try:
-            return 1.0 / x[0] if x[0] != 0 else 1 // 0
-        except ZeroDivisionError:
-            return -1.0
-
-    with pytest.raises(StagingError, match="does stands in a try that catches ZeroDivisionError"):
-        capture(f, X)
-
-
 def test_a_variable_without_a_value_is_the_users_error():
     def f(x):
         for v in x:

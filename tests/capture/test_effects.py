@@ -287,51 +287,6 @@ def test_an_index_beyond_an_array_is_an_index_error():
                 g(6.0)
 
 
-def caught_read(x):
-    a, k = np.arange(3.0) * x, 0
-    for i in range(9):
-        k += x > i
-    try:
-        return a[k]
-    except IndexError:
-        return -1.0
-
-
-def caught_write(x):
-    a, k = np.arange(3.0) * x, 0
-    for i in range(9):
-        k += x > i
-    try:
-        a[k] = 7.0
-    except LookupError:
-        a[0] = 1.0
-    return a.sum()
-
-
-def caught_division(x):
-    try:
-        return 1.0 / x
-    except ZeroDivisionError:
-        return 0.0
-
-
-def caught_raise(x):
-    try:
-        if x > 1:
-            raise Plain("large")
-    except ValueError:
-        return 0.0
-    return x
-
-
-@pytest.mark.parametrize("f", [caught_read, caught_write, caught_division, caught_raise])
-def test_what_may_be_raised_as_a_program_runs_is_refused_where_it_would_be_caught(f):
-    with pytest.raises(
-        StagingError, match=r"stands in a try that catches \w+: whether it is raised"
-    ):
-        capture(f, 1.5)
-
-
 def test_an_exception_that_ends_an_iterator_is_refused():
     def f(x):
         if x > 1:

@@ -102,6 +102,24 @@ class Plain:
         self.calls["known"] += 1
         return read()
 
+    def try_(self, body, handlers, orelse, final, rest, names):
+        self.calls["try_"] += 1
+        try:
+            try:
+                way = body()
+            except BaseException as e:
+                kinds = [k and k() for k, *_ in handlers]
+                found = [k is None or isinstance(e, k) for k in kinds]
+                if True not in found:
+                    raise
+                way = handlers[found.index(True)][1](e)
+            else:
+                way = orelse() if orelse and way is None else way
+        finally:
+            if final:
+                final()
+        return way if way is not None or rest is None else rest()
+
     def choose(self, test, then, orelse):
         self.calls["choose"] += 1
         return then() if test else orelse()
@@ -837,7 +855,8 @@ def test_every_form_is_met(asserts):
             outcome(lambda g=g, v=v: g([*v]))
     names = {"if_", "while_", "for_", "choose", "and_", "or_", "not_", "chain", "assert_"}
     names |= {"asked", "called", "text", "percent", "fold", "item", "list_", "truth"}
-    names |= {"known", "collected", "is_", "is_not", "in_", "not_in", "is_sequence", "loaded"}
+    names |= {"known", "try_", "collected", "is_", "is_not", "in_", "not_in", "is_sequence"}
+    names |= {"loaded"}
     assert {*forms.calls} == names
 
 

@@ -10,6 +10,7 @@ base's, and Python's where that is not finite.  The derivative is that of the ba
 import cmath
 import contextlib
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -134,6 +135,17 @@ class Own(Primitive):
             y[i] = self.of_numbers([a[i] for a in spread], line, either, params)
         return y
 
+    def exceptions(self, kinds: Sequence[type], args: tuple, params: dict[str, Any]) -> Any:
+        """Where it raises, what, and with which arguments; None where these depend on values."""
+        classes = "".join([type_of(a).dtype.kind for a in args])
+        kinds = [k for k in kinds if said_by(self.name, k, classes)]
+        names = " ".join([k.__name__ for k in kinds])
+        given = {k: v for k, v in params.items() if k not in ("line", "either")}
+        code = op("exception_of")(*args, of=self.name, kinds=names, **given)
+        for k, kind in enumerate(kinds, 1):
+            said = said_by(self.name, kind, classes)
+            yield op("equal")(code, k), kind, said[0] if len(said) == 1 else None
+
     def on_objects(self, *args: Any) -> Any:
         """The base's value on arrays of Python objects."""
         return self.base.on_objects(*args)
@@ -219,6 +231,75 @@ class Stored(Constant):
 
 
 Stored("stored")
+
+
+class ExceptionOf(Constant):
+    """Which of several exceptions Python's function raises: 0 for none, k for the k-th.
+
+    `kinds` are the names of their classes, in one text.
+    """
+
+    host = pythons = True
+
+    def result(self, *args: Shaped, of: str, kinds: str, **params: Any) -> Any:
+        """A whole number for each number."""
+        return ArrayType(op(of).result(*args, **params).shape, np.dtype(np.int64))
+
+    def evaluate(self, xp: Namespace, /, *args: Any, of: str, kinds: str, **params: Any) -> Any:
+        """What a call of it raises, of each number."""
+        spread = np.broadcast_arrays(*args)
+        y = np.zeros(spread[0].shape, np.int64)
+        for at in np.ndindex(y.shape):
+            numbers = [a[at] for a in spread]
+            try:
+                op(of).evaluate(np, *numbers, **params)
+            except (ArithmeticError, ValueError) as e:
+                classes = "".join([a.dtype.kind for a in numbers])
+                y[at] = self._place(e, said_by(of, type(e), classes), kinds.split())
+        return y[()]
+
+    def _place(self, error: Exception, said: Sequence[Any], kinds: list[str]) -> int:
+        names = [c.__name__ for c in type(error).__mro__]
+        if len(said) < 2 and [[*error.args]] != said:
+            raise StagingError(
+                f"Python raises {error!r} here, with another text than was expected while the "
+                "program was written"
+            )
+        return next((k for k, kind in enumerate(kinds, 1) if kind in names), 0)
+
+    def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+        """The batch rule: align the trailing axes of the arguments."""
+        return self(*aligned(args, batched), **params)
+
+
+ExceptionOf("exception_of")
+
+
+@functools.cache
+def said_by(name: str, kind: type[Exception], classes: str) -> list[list[Any]]:
+    """With which arguments a function of Python's raises exceptions of a class.
+
+    It is asked for what numbers of these classes are special.
+    """
+    several: list[list[Any]] = []
+    for numbers in itertools.product(*[_SPECIAL[c] for c in classes]):
+        try:
+            op(name).act(*numbers)
+        except kind as e:
+            several += [] if [*e.args] in several else [[*e.args]]
+        except (ArithmeticError, ValueError, TypeError):
+            continue
+    return several
+
+
+_INFINITE = math.inf
+_SPECIAL: dict[str, list[Any]] = {
+    "f": [0.0, -1.0, 0.5, -1.5, 3.0, 1e308, -1e308, _INFINITE, -_INFINITE, math.nan],
+    "i": [0, 1, -1, 3, 2**62],
+    "b": [False, True],
+}
+_SPECIAL["c"] = [complex(x, y) for x in _SPECIAL["f"] for y in (0.0, 1.0, -_INFINITE, math.nan)]
+_SPECIAL["u"] = [0, 1]
 
 
 def _noted(error: Exception, line: str) -> Exception:

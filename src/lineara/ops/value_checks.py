@@ -12,7 +12,7 @@ result.
 """
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,10 @@ class Check(Structural):
                 raise said
             warnings.warn(said, stacklevel=2)
         return x
+
+    def exceptions(self, kinds: Sequence[type], args: tuple, params: dict[str, Any]) -> Any:
+        """Where it raises, what, and with which arguments."""
+        yield args[1], self.kind, [params["text"]] if params["text"] else []
 
     def keeps(self, place: int) -> bool:
         """Nothing is read again."""

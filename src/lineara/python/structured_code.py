@@ -56,6 +56,7 @@ from lineara.python.liveness import (
     every,
     own,
     parameters,
+    read,
     shared_with_nested,
     written,
 )
@@ -371,7 +372,9 @@ class _Function:
         for i, s in enumerate(statements):
             around, self.before = self.before, []
             ends = _leaves(s) or _tells(s)
-            if isinstance(s, ast.If | ast.While | ast.For) or (ends and not isinstance(s, _EXITS)):
+            if isinstance(s, ast.If | ast.While | ast.For | ast.Try) or (
+                ends and not isinstance(s, _EXITS)
+            ):
                 rest = [*statements[i + 1 :]] if ends else None
                 new = self.form(s, rest, live, top)
             else:
@@ -408,6 +411,8 @@ class _Function:
             changed = bound([*target, *s.body]) | written(s.body)
         exits = self.live.after[s] | self.live.head.get(s, NONE)
         after = exits if rest is None else exits | live | self.exits
+        if isinstance(s, ast.Try):
+            after |= read([*s.handlers, *s.orelse, *s.finalbody])
 
         def block(name: str, body: Sequence[ast.stmt], *args: str, set_: Any = ()) -> Any:
             if not body and not set_:
@@ -437,7 +442,15 @@ class _Function:
             parts = [self.expression(s.iter), block("body", s.body, item, set_=[target])]
             parts += [block("orelse", s.orelse)]
             name = "for_"
-        else:  # try, with, match: left from within
+        elif isinstance(s, ast.Try):
+            handlers: list[ast.expr] = [
+                ast.Tuple(self._handler(h, block, f"handler{k}"), ast.Load())
+                for k, h in enumerate(s.handlers)
+            ]
+            parts = [block("body", s.body), ast.Tuple(handlers, ast.Load())]
+            parts += [block("orelse", s.orelse), block("final", s.finalbody)]
+            name = "try_"
+        else:  # with, match: left from within
             made.append(_at(self._whole(s, n), s))
             parts = [ast.Constant(True), _load(f"then.{n}"), None]
             name = "if_"
@@ -450,6 +463,16 @@ class _Function:
             return [*made, _at(ast.Expr(call), s)]
         left = ast.Return(_form("result", call) if top else call)
         return [*made, _at(left, s)]
+
+    def _handler(self, h: ast.ExceptHandler, block: Any, name: str) -> list[ast.expr]:
+        """What it catches, its block, its variable, whether it may ask which exception it is."""
+        asks = h.name is not None or any([isinstance(n, ast.Raise) for n in own(h.body)])
+        error: list[Any] = []
+        if h.name:
+            error = [ast.Assign([ast.Name(h.name, ast.Store())], _load("error."))]
+        taken = block(name, h.body, "error.", set_=error)
+        kinds = ast.Constant(None) if h.type is None else _thunk(self.expression(h.type))
+        return [kinds, taken, ast.Constant(h.name or ""), ast.Constant(asks)]
 
     def _whole(self, s: ast.stmt, n: int) -> ast.FunctionDef:
         return _function(f"then.{n}", _no_arguments(), [*self.header(bound(s)), self.plain(s)])

@@ -51,6 +51,9 @@ class Reading:
     choosing     the loops that may carry one of several values, by their code
     left         which of such values are left in the block that is being written
     missed       the variables that were read where they may have no value, in this order
+    tries        the tries whose blocks are being written, the innermost last
+    regions      the blocks in them, which are split where something may raise
+    sites        the exceptions that may be raised in them, by their codes
     told         what conditions tell of these, by their variables
     rooms        for how many items there is room in lists whose growth depends on values
     """
@@ -75,6 +78,9 @@ class Reading:
         self.choosing: set[CodeType] = set()
         self.left: dict[int, tuple[Any, frozenset[int]]] = {}
         self.missed: list[str] = []
+        self.tries: list[Any] = []
+        self.regions: list[Any] = []
+        self.sites: list[Any] = []
         self.told: dict[Any, Any] = {}
 
     def traced(self, trace: Callable[[], Any]) -> Any:

@@ -40,13 +40,26 @@ def refuse_caught(what: str, kinds: Sequence[type[BaseException]], end: FrameTyp
                 cleaned = cleaned or handler.cleans
                 caught = _caught(handler, frame, kinds)
                 if caught is not None:
-                    raise StagingError(
-                        f"{what} stands in a try that catches {caught}: whether it is raised is "
-                        "not known while a program is written; choose with lineara.cond on the "
-                        "numbers, or let the exception out"
-                    )
+                    raise in_try(what, caught)
         frame = frame.f_back
     return cleaned
+
+
+def in_try(what: str, caught: str) -> StagingError:
+    """The refusal of what may raise where that would be caught."""
+    return StagingError(
+        f"{what} stands in a try that catches {caught}: whether it is raised is not known while a "
+        "program is written; choose with lineara.cond on the numbers, or let the exception out"
+    )
+
+
+def in_with(what: str, kind: type[BaseException]) -> StagingError:
+    """The refusal of what may raise in a `with` within the try that catches it."""
+    return StagingError(
+        f"{what} stands in a `with`, or in a function that is not read, within a try that catches "
+        f"{kind.__name__}: what is done at its end where that is raised is not known while a "
+        "program is written; put the try into it, or leave it before"
+    )
 
 
 def cleaning_line(end: FrameType | None) -> str:

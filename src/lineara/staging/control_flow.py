@@ -142,7 +142,7 @@ def together(fragments: Sequence[Fragment]) -> list[Boxed]:
 def written(level: StagedLevel, leaf: ir.Leaf, likes: Sequence[Seen]) -> list[Any]:
     """The binding of a form; its results as the function sees them."""
     if isinstance(leaf, ir.Application):
-        level.applied(leaf.functions)
+        level.applied(leaf.functions, isinstance(leaf, Call))
     made = [level.out.fresh("v", like.type) for like in likes]
     level.out.bindings.append(ir.Let(tuple(made), leaf))
     return [level.given(v, like) for v, like in zip(made, likes, strict=True)]

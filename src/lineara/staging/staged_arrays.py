@@ -352,6 +352,8 @@ class Region(WrittenView):
     def write(self, at: Shaped, value: Shaped) -> None:
         """The region `at` gets the value."""
         cell = self.buffer
+        if any(map(_is_staged, _tuple(at))):
+            cell.here().guards("a write", at, self)
         value = value.now() if isinstance(value, Traced) else value
         self._refuse(value)
         level = cell.here()
@@ -363,8 +365,6 @@ class Region(WrittenView):
         if _all_integers(at) and len(_tuple(at)) == len(self.shape) and np.shape(value):
             raise self.misfit(value, at, self.shape, "setting an array element with a sequence.")
         staged = [isinstance(v, Boxed) for v in (cell.content, value)]
-        if any(boxes(at)):
-            level.uncaught("a write at a staged place", [IndexError])
         if not any(staged) and not any(boxes((at, self.steps))):
             self.store(self.content(), at, value)
         else:
@@ -561,11 +561,12 @@ class StagedArray(Written):
         if isinstance(at, list):
             at = normal_part(at)
         at = _known(at)
-        level = self.w.buffer.here()
         parts = _tuple(at)
-        if any(map(_is_staged, parts)):
-            level.uncaught("a read at a staged place", [IndexError])
-        if not is_basic(tuple([0 if _is_integer(p) else p for p in parts])):
+        basic = is_basic(tuple([0 if _is_integer(p) else p for p in parts]))
+        if basic and any(map(_is_staged, parts)):  # else `index` looks
+            self.w.buffer.here().guards("a read", at, self)
+        level = self.w.buffer.here()
+        if not basic:
             check_index(at, self)
             if any([isinstance(p, Traced) and p.dtype.kind == "b" for p in parts]):
                 raise StagingError(

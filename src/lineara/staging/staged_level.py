@@ -42,13 +42,14 @@ from lineara.python import structured_code
 from lineara.python.function_copies import is_user_code
 from lineara.python.numpy_layout import lay_of
 from lineara.python.user_code import reading
-from lineara.staging.caught_errors import cleaning_line, refuse_caught
+from lineara.staging.caught_errors import cleaning_line, in_try, in_with, refuse_caught
+from lineara.staging.lost_texts import lost_text
 from lineara.staging.staged_arrays import LITERAL, Cell, Region, StagedArray, as_box, boxes
 from lineara.tape.class_questions import asks_who_multiplies, hidden, in_object, lacking
 from lineara.tape.codegen import COMPARISONS, compared_staged, is_exact, with_exact
 from lineara.tape.level import Level, slow_methods
 from lineara.tape.levels import __file__ as OPENING
-from lineara.tape.levels import threads
+from lineara.tape.levels import innermost_level, threads
 from lineara.tape.node import (
     Array,
     Scalar,
@@ -477,7 +478,21 @@ class StagedLevel(Level):
                 self.shared.kinded = True
             kinds = [k for k in primitive.raised if not issubclass(k, Warning)]
             shown = ", ".join([repr(type_of(a)) for a in args])
-            self.uncaught(f"{primitive.name} of staged {shown}", kinds)
+            what = f"{primitive.name} of staged {shown}"
+            caught = self.caught(what, kinds, hasattr(primitive, "exceptions"))
+            if caught:
+                for fails, kind, said in primitive.exceptions(caught, args, params):  # type: ignore[attr-defined]
+                    if said is not None:
+                        self.raised_in_try(fails, kind(*said), user_line())
+                    elif self.is_handled(kind):
+                        self.raised_in_try(fails, kind(lost_text(what)), user_line())
+                    else:  # it ends the program there
+                        self.shared.cleaned = True
+                return self.innermost().written(primitive, args, params, weak)
+        return self.written(primitive, args, params, weak)
+
+    def written(self, primitive: Primitive, args: tuple, params: dict[str, Any], weak: Weak) -> Any:
+        """An application of which what it raises has been looked at."""
         if primitive.name in TRUTHS:
             weak = True
         args = _in_precision(primitive, args)
@@ -498,8 +513,8 @@ class StagedLevel(Level):
             )
         entered = tuple([self.constant(a) if _is_plain(a) else a for a in operands])
         params = {k: self.parameter(v) for k, v in params.items()}
-        if any(boxes(params)):
-            self.uncaught(f"{primitive.name} at a staged place", [IndexError])
+        if any(boxes(params)) and self.guards(primitive.name, params.get("at"), args[0]):
+            return self.innermost().written(primitive, args, given, weak)
         try:
             y = self.out.interpret(primitive, entered, params)
             if isinstance(y, Boxed) and y.dtype.kind in "SUT":
@@ -635,9 +650,64 @@ class StagedLevel(Level):
 
     def uncaught(self, what: str, kinds: Sequence[type[BaseException]] = PYTHONS) -> None:
         """Refuse what may raise where the function that is traced would catch that."""
-        outermost = next(v for v in threads.open if isinstance(v, StagedLevel))
-        if refuse_caught(what, kinds, outermost.frame):
-            self.shared.cleaned = True
+        self.caught(what, kinds, False)
+
+    def caught(
+        self, what: str, kinds: Sequence[type[BaseException]], known: bool = True
+    ) -> list[type[BaseException]]:
+        """Those of some exceptions that a try catches whose block is being written.
+
+        Refuses what cannot end that block here: whether it is raised must be `known` to the
+        program, and nobody may be on the way who catches it or has something to do.
+        """
+        now = reading()
+        around = [t for t in now.tries if any(map(t.catches, kinds))] if now else []
+        if not now or not around:
+            outermost = next(v for v in threads.open if isinstance(v, StagedLevel))
+            if refuse_caught(what, kinds, outermost.frame):
+                self.shared.cleaned = True
+            return []
+        mine = [k for k in kinds if any([t.catches(k) for t in around])]
+        in_between = refuse_caught(what, mine, around[0].frame)
+        if known and not in_between and now.regions[-1].level is innermost_level():
+            return mine
+        handled = [k for k in mine if any([t.catches(k) for t in around if not t.last])]
+        if handled:
+            raise in_with(what, handled[0]) if in_between else in_try(what, handled[0].__name__)
+        self.shared.cleaned = True  # it ends the program there, and no `finally` may act after it
+        return []
+
+    def guards(self, what: str, at: Any, x: Shaped) -> bool:
+        """Look whether staged places are there, where a try catches that one is not.
+
+        Whether the rest of its block is a definition of its own from here on.
+        """
+        parts = at if isinstance(at, tuple) else (at,)
+        n = len([p for p in parts if p is not None and p is not Ellipsis])
+        axes: list[Any] = []
+        for p in parts:
+            axes += [None] * (len(x.shape) - n) if p is Ellipsis else [] if p is None else [p]
+        staged_ = [(axis, p) for axis, p in enumerate(axes) if isinstance(p, Box)]
+        whole = all([p.dtype.kind in "iu" for _, p in staged_]) and not any(map(_is_mask, axes))
+        known = bool(staged_) and whole and self.is_handled(IndexError)
+        if not self.caught(f"{what} at a staged place", [IndexError], known):
+            return False
+        for axis, place in staged_:
+            size = x.shape[axis]
+            fails = op("logical_or")(op("less")(place, -size), op("greater_equal")(place, size))
+            self.raised_in_try(fails, IndexError(lost_text("an index")), user_line())
+        return True
+
+    def is_handled(self, kind: type[BaseException]) -> bool:
+        """Whether a handler around catches exceptions of a class, beside what is done at last."""
+        now = reading()
+        return now is not None and any([t.catches(kind) for t in now.tries if not t.last])
+
+    def raised_in_try(self, fails: Any, error: BaseException, line: str) -> None:
+        """An exception that a try catches ends its block where a condition holds."""
+        now = reading()
+        assert now is not None, "functions are read where tries are"
+        now.way.forms.raised_in_try(fails, error, line)
 
     def reported(self, what: str) -> None:
         """Refuse what the program would not do where it raises, and Python would."""
@@ -651,11 +721,14 @@ class StagedLevel(Level):
                 line=line,
             )
 
-    def applied(self, names: Sequence[str]) -> None:
+    def applied(self, names: Sequence[str], calls: bool = True) -> None:
         """Definitions are applied: they may raise what theirs raises."""
         raising = [name for name in names if self.shared.raises(name)]
-        if raising:
+        if raising and calls:
             self.uncaught(f"what {raising[0]} does", PYTHONS)
+        elif raising:  # what it raises was looked at as it was written
+            outermost = next(v for v in threads.open if isinstance(v, StagedLevel))
+            refuse_caught(f"what {raising[0]} does", PYTHONS, outermost.frame)
 
 
 # --- what is asked of a value that is not there ---------------------------------------------------
@@ -720,6 +793,10 @@ def _arrays(params: dict[str, Any]) -> Any:
 
 def _parts(at: Index) -> tuple[Any, ...]:
     return at if isinstance(at, tuple) else (at,)
+
+
+def _is_mask(part: Any) -> bool:
+    return bool(getattr(part, "shape", ())) and part.dtype.kind == "b"
 
 
 def _settled(a: Value) -> Any:

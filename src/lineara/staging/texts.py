@@ -102,6 +102,7 @@ def _error(kind: type[BaseException], *args: Tree, **named: Tree) -> BaseExcepti
 
 
 _GIVEN = "__lineara_given__"
+LINE = "__lineara_line__"  # of the user's, where a form has raised it
 
 
 def refuse_late(error: BaseException) -> None:
@@ -191,7 +192,7 @@ def _parts(error: BaseException | None) -> Any:
     """What makes an exception again: its class, arguments, attributes, causes."""
     if error is None or isinstance(error, LinearaError):
         return None
-    attributes = dict(vars(error))
+    attributes = {k: v for k, v in vars(error).items() if k != LINE}
     args, named = attributes.pop(_GIVEN, (_own(type(error)).__reduce__(error)[1], None))
     return (
         overlay().original(type(error)), args, named, attributes, _parts(error.__cause__),
@@ -226,5 +227,5 @@ def _raised(parts: Sequence[Any], line: str) -> NoReturn:
     raise error
 
 
-__all__ = ["Text", "asked", "is_late", "late", "percent", "raises", "refuse_late", "report"]
+__all__ = ["LINE", "Text", "asked", "is_late", "late", "percent", "raises", "refuse_late", "report"]
 __all__ += ["text"]

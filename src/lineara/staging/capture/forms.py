@@ -27,16 +27,15 @@ from lineara.staging.capture import (
     lists,
     output,
     outside,
+    regions,
     sequences,
+    tries,
     whole_numbers,
 )
 from lineara.staging.capture.branches import (
     branch,
-    check,
     follow,
     is_staged,
-    level_of_trace,
-    raised_by_python,
     result,
     truth,
     truth_of,
@@ -49,6 +48,8 @@ from lineara.staging.capture.containers import Consumed, Given, Snapshot
 from lineara.staging.capture.list_items import Wanted
 from lineara.staging.capture.lists import Row, Stacked
 from lineara.staging.capture.loops import ChoiceNeeded, Loop
+from lineara.staging.capture.raises import check, level_of_trace, raised_by_python
+from lineara.staging.capture.regions import unwound
 from lineara.staging.capture.sequences import Items, items_of, went_on
 from lineara.staging.capture.variables import (
     BREAK,
@@ -160,9 +161,16 @@ def if_(
     variables = Variables(names, then, orelse, rest)
     then, orelse = then or _nothing, orelse or _nothing
     if not is_staged(t):
-        return follow((then if t else orelse)(), rest, variables)
-    note(then if then is not _nothing else orelse, BRANCH)
-    return follow(branch(t, then, orelse, variables), rest, variables)
+        way = (then if t else orelse)()
+    else:
+        note(then if then is not _nothing else orelse, BRANCH)
+        way = branch(t, then, orelse, variables)
+    return _followed(way, rest, variables)
+
+
+def _followed(way: Way, rest: Block, variables: Variables) -> Way:
+    """What follows a statement; exceptions of one that is not the block's last leave that."""
+    return unwound(way, variables) if rest is None else follow(way, rest, variables)
 
 
 def _nothing() -> Way:
@@ -318,7 +326,7 @@ def _after(way: Way, orelse: Block, rest: Block, variables: Variables) -> Way:
         way = without(way, variables, *exits)
     else:
         way = follow(way, orelse, variables, exits)
-    return follow(way, rest, variables)
+    return _followed(way, rest, variables)
 
 
 # --- expressions ----------------------------------------------------------------------------------
@@ -598,6 +606,8 @@ _OF_MODULES = (  # functions that are met as attributes of modules
     *folds_.of_modules,
     *sequences.OF_NUMPY,
 )
+
+try_, raised_in_try = tries.try_, regions.raised_in_try
 
 BUILTINS = (
     *outside.ONCE,

@@ -20,14 +20,7 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.rules_as_text import Emitter, closed
 from lineara.python.user_code import reading
-from lineara.staging.capture.branches import (
-    branch,
-    is_staged,
-    level_of_trace,
-    perhaps_of,
-    truth_of,
-    without,
-)
+from lineara.staging.capture.branches import branch, is_staged, truth_of, without
 from lineara.staging.capture.choices import OneOf, flattened, is_perhaps
 from lineara.staging.capture.columns import (
     MISSING,
@@ -37,12 +30,15 @@ from lineara.staging.capture.columns import (
     or_unset,
     with_choices,
 )
+from lineara.staging.capture.conds import decoded, perhaps_of
 from lineara.staging.capture.containers import Name, Snapshot, doubt, in_use, refuse_changes
 from lineara.staging.capture.handed_on import handed_on
 from lineara.staging.capture.joins import held, is_leaf, same_constant
 from lineara.staging.capture.list_items import Count, Extents, Wanted, lengthen
 from lineara.staging.capture.lists import List, Row, TogetherWanted
+from lineara.staging.capture.raises import level_of_trace
 from lineara.staging.capture.records import Record, change, mark_aliases, record, together
+from lineara.staging.capture.regions import in_region
 from lineara.staging.capture.variables import (
     CONTINUED,
     ON,
@@ -56,7 +52,6 @@ from lineara.staging.capture.variables import (
     coded,
     codes,
     contents,
-    decoded,
     said,
 )
 from lineara.staging.control_flow import INTEGER, joined, written
@@ -236,7 +231,8 @@ class Loop:
         lengths = {Entry(x, "length"): x.extent for x in self.snapshot.stacked}
         arrays = [(n, v) for n, t in start.items() for v in flattened(t)[0]]
         missed = len(self.reading.missed)
-        way = self.body(*([] if self.at is None else [self.at(i)]))
+        items = [] if self.at is None else [self.at(i)]
+        way = in_region((self.body, self.test), self.variables, self.body, *items)
         on: Any = True
         self.perhaps, tagged = {}, {}
         way = without(way, self.variables, CONTINUED)

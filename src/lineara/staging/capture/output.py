@@ -12,7 +12,7 @@ from lineara.errors import user_frame, user_line
 from lineara.facts.hints import Tree
 from lineara.python.namespaces import Namespace
 from lineara.python.user_code import reading
-from lineara.staging.capture.branches import level_of_trace
+from lineara.staging.capture.raises import level_of_trace
 from lineara.staging.texts import report
 
 

@@ -3,13 +3,15 @@
 record(around, like, formals, run)     run writes one definition inside `around`
 """
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lineara.errors import StagingError
-from lineara.facts.hints import Leaf
+from lineara.facts.hints import Leaf, Tree
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType
 from lineara.linear_a import syntax as ir
@@ -70,25 +72,50 @@ def record(
     name: str = "",
 ) -> Record:
     """The record of `run(level, nodes of the formals)`, which returns columns by their keys."""
-    name = name or around.name_of_definition(like)
-    with open_level(StagedLevel) as level, around.holding(level):
-        level.hands_on = True
-        nodes = [level.formal(n, known) for n, known in formals]
-        variables = [n.now().v.var for n in nodes]
-        copied = len(level.shared.copied)
-        left = run(level, nodes)
+    one = Recording(around, like, formals, name)
+    try:
+        trees = run(one.level, one.nodes)
+    except BaseException:
+        one.abandon()
+        raise
+    return one.end(trees)
+
+
+class Recording:
+    """A block that is being written, from its formals on."""
+
+    def __init__(
+        self, around: StagedLevel, like: str, formals: Sequence[tuple[str, Seen]], name: str = ""
+    ) -> None:
+        self.name = name or around.name_of_definition(like)
+        self.open = ExitStack()
+        self.level: StagedLevel = self.open.enter_context(open_level(StagedLevel))
+        self.open.enter_context(around.holding(self.level))
+        self.level.hands_on = True
+        self.nodes = [self.level.formal(n, known) for n, known in formals]
+        self.formals = [n.now().v.var for n in self.nodes]
+        self.copied = len(self.level.shared.copied)
+
+    def end(self, trees: Mapping[Any, Tree]) -> Record:
+        """The record of the block, which leaves these."""
+        level = self.level
         level.ends = True
-        columns = {key: column(level, tree) for key, tree in left.items()}
-        level.shared.refuse_changes()
-        level.shared.refuse_writes(copied)
-        changed = {
-            cell: as_box(level, cell.content)
-            for cell, _, version in level.taken
-            if cell.version != version
-        }
-        mentions = [(a, v) for v, a in (*level.around.values(), *level.beside)]
-        out, stays = level.out, level.shared.stays
-    return Record(name, level, out, variables, columns, changed, mentions, stays)
+        with self.open:
+            columns = {key: column(level, tree) for key, tree in trees.items()}
+            level.shared.refuse_changes()
+            level.shared.refuse_writes(self.copied)
+            changed = {
+                cell: as_box(level, cell.content)
+                for cell, _, version in level.taken
+                if cell.version != version
+            }
+            mentions = [(a, v) for v, a in (*level.around.values(), *level.beside)]
+            out, stays = level.out, level.shared.stays
+        return Record(self.name, level, out, self.formals, columns, changed, mentions, stays)
+
+    def abandon(self) -> None:
+        """Give it up, where an exception is on its way."""
+        self.open.__exit__(*sys.exc_info())
 
 
 def together(around: StagedLevel, records: Sequence[Record]) -> tuple[list[Boxed], list[dict]]:

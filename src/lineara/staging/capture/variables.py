@@ -175,7 +175,13 @@ class _Exit:
 
 
 BREAK, CONTINUE = _Exit("BREAK"), _Exit("CONTINUE")
-ON, RETURNED, BROKEN, CONTINUED = range(4)  # the codes of the ways
+ON, RETURNED, BROKEN, CONTINUED, RAISED = range(5)  # the codes of the ways
+
+
+class Raised(NamedTuple):
+    """The block is left by an exception, of which there may be several, from the code RAISED on."""
+
+    code: int
 
 
 Codes = frozenset[int]
@@ -193,7 +199,7 @@ class Mixed(NamedTuple):
     perhaps: Mapping[str, tuple[Any, Codes]]
 
 
-Way = Return | _Exit | Mixed | None  # None: control falls through the end of the block
+Way = Return | Raised | _Exit | Mixed | None  # None: control falls through the end of the block
 
 
 def coded(way: Way) -> tuple[Any, Any]:
@@ -202,24 +208,11 @@ def coded(way: Way) -> tuple[Any, Any]:
         return way.code, way.value
     if isinstance(way, Return):
         return RETURNED, way.value
+    if isinstance(way, Raised):
+        return way.code, UNSET
     return (ON if way is None else BROKEN if way is BREAK else CONTINUED), UNSET
 
 
 def codes(way: Way) -> Codes:
     """The codes that a way may have."""
     return way.codes if isinstance(way, Mixed) else frozenset([coded(way)[0]])
-
-
-def decoded(
-    code: Any, value: Any, possible: Codes, perhaps: Mapping[str, Any], variables: Variables
-) -> Way:
-    """The way of a code, which is staged where several are possible.
-
-    Variables that have a value on all of these get it.
-    """
-    variables.set({n: v for n, (v, bound) in perhaps.items() if possible <= bound})
-    rest = {n: p for n, p in perhaps.items() if not possible <= p[1] and possible & p[1]}
-    if len(possible) > 1:
-        return Mixed(code, value, possible, rest)
-    (one,) = possible
-    return Return(value) if one == RETURNED else (None, None, BREAK, CONTINUE)[one]
