@@ -95,5 +95,9 @@ def direct(engine: str | None, program: Program, name: str, weak: Sequence[bool]
     """What an engine has run before, as a function of values of the types of the formals.
 
     See `Engine.direct`; None where there is none.
+
+    >>> from lineara.linear_a.parse import parse
+    >>> direct(None, parse("def f(x: f64;) -> (f64;) = sin(x)"), "f", [True]) is None
+    True
     """
     return None if engine is None else BY_NAME[engine].direct(program, name, weak)

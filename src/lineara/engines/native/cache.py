@@ -135,7 +135,11 @@ def _digest(key: str, code: bytes) -> bytes:
 
 
 def disk_cache(environment: Mapping[str, str] = os.environ) -> DiskCache:
-    """The cache of this user: where LINEARA_CACHE_DIR says, or where the system keeps caches."""
+    """The cache of this user: where LINEARA_CACHE_DIR says, or where the system keeps caches.
+
+    >>> disk_cache({VARIABLE: OFF}).directory is None
+    True
+    """
     chosen = environment.get(VARIABLE, "")
     if chosen == OFF:
         return DiskCache(None, f"{VARIABLE} is {OFF!r}")
