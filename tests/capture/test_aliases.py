@@ -174,6 +174,14 @@ def test_a_write_that_another_name_may_see_is_refused(f):
 # --- what no other name sees ----------------------------------------------------------------------
 
 
+def an_array_without_axes(x, s):
+    a = np.array(s)
+    b = a
+    for k in range(5):
+        b += np.sin(a) * x[k % 4]
+    return a * 2.0 + b
+
+
 def exchanged_buffers(x, s):
     u, v = x * 1.0, np.zeros(4)
     for _ in range(6):
@@ -230,6 +238,7 @@ def nobody_else_holds_it(x, s):
 @pytest.mark.parametrize(
     "f",
     [
+        an_array_without_axes,
         exchanged_buffers,
         exchanged_in_a_branch,
         new_in_every_round,

@@ -181,6 +181,7 @@ class Loop:
         for n in changed:
             v = self.before.get(n, UNSET)
             is_value = isinstance(v, Traced) and type(v) is not OneOf
+            is_value = is_value and not (isinstance(v, StagedArray) and v.shape == ())  # += writes
             if is_value or type(v) in (bool, float) or _is_whole(v):
                 leaves, structure = flattened(v)
                 like = seen(v)
