@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.engines import Ask, Outcome, run
-from lineara.engines.native.report import Listing, listing
+from lineara.engines import Ask, Listing, Outcome, listing, run
 from lineara.errors import StagingError
 from lineara.facts.types import ArrayType
 from lineara.linear_a.check import check

@@ -29,7 +29,12 @@ class CalledBack(NamedTuple):
 
 
 def in_words(program: Program, name: str, exact: bool = False) -> list[str]:
-    """What machine code was made of a definition, and what its runs have asked Python; lines."""
+    """What machine code was made of a definition, and what its runs have asked Python; lines.
+
+    >>> from lineara.linear_a.parse import parse
+    >>> in_words(parse("def f(x: f64;) -> (f64;) = x * x"), "f")[0]
+    '1 operation, 0 bytes of workspace'
+    """
     native = Native(exact)
     why = native.takes(program, name)
     if why is not None:
@@ -37,7 +42,8 @@ def in_words(program: Program, name: str, exact: bool = False) -> list[str]:
     code = native.code(program, name)
     assert not isinstance(code, str), "it is taken"
     kernel = program.noted["native"].get(native.key(program, name))
-    said = [f"{code.leaves:,} operations, {code.workspace:,} bytes of workspace"]
+    operations = "operation" if code.leaves == 1 else "operations"
+    said = [f"{code.leaves:,} {operations}, {code.workspace:,} bytes of workspace"]
     said += ["interpreted so far: it is compiled once that pays"] if kernel is None else []
     for n, t in code.taped:
         rounds = "as many rounds as there are" if n is None else f"{n:,} rounds"
@@ -58,7 +64,13 @@ class Listing(NamedTuple):
 
 
 def listing(program: Program, name: str) -> Listing | str:
-    """A definition beside its machine code, or why there is none."""
+    """A definition beside its machine code, or why there is none.
+
+    >>> from lineara.linear_a.parse import parse
+    >>> shown = listing(parse("def f(x: f64;) -> (f64;) = x * x"), "f")
+    >>> "fmul double" in shown.llvm
+    True
+    """
     llvm = compiler()
     if llvm is None:
         return "it compiles with llvmlite, which is not installed"

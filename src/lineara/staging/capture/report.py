@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
-from lineara.engines.native.report import in_words
+from lineara.engines import in_words
 from lineara.errors import LinearaError, describe_line
 from lineara.python.structured_code import why_unread
 from lineara.python.user_code import Reading
