@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lineara import grad
+from lineara import grad, value_and_grad
 from lineara.errors import DetachError, LinearaError
 from lineara.facts.registry import registry
 from lineara.tape.node import plain
@@ -534,3 +534,36 @@ def test_the_number_of_an_object_keeps_its_derivative(name):
 def test_a_list_of_traced_numbers_is_no_constant():
     with pytest.raises(DetachError):
         grad(lambda x: np.float64([x, 2.0])[0])(1.0)
+
+
+OUT_OF_RANGE = {
+    "an element": lambda x: x[6],
+    "a row": lambda x: np.reshape(x, (1, 2))[3],
+    "an index array": lambda x: x[np.array([0, 5])],
+    "a write": lambda x: np.zeros(2).__setitem__(7, x[0]),
+    "a write at an index array": lambda x: np.zeros(2).__setitem__(np.array([5]), x[0]),
+    "take": lambda x: np.take(x, 9),
+    "a mask": lambda x: x[np.array([True, False, True])],
+    "an axis that is none": lambda x: np.sum(x, axis=3),  # NumPy's error is both
+    "shapes that do not fit": lambda x: x + np.ones(3),
+}
+
+
+@pytest.mark.parametrize("first", [ValueError, IndexError])
+@pytest.mark.parametrize("name", OUT_OF_RANGE)
+def test_the_handler_is_the_one_that_python_takes(name, first):
+    act = OUT_OF_RANGE[name]
+    second = IndexError if first is ValueError else ValueError
+
+    def f(x):
+        try:
+            act(x)
+        except first:
+            return x[0] * 5.0
+        except second:
+            return x[1] * 7.0
+
+    x = np.array([1.0, 2.0])
+    value, slope = value_and_grad(f)(x)
+    assert value == f(x)
+    assert slope.tolist() == ([5.0, 0.0] if value == 5.0 else [0.0, 7.0])

@@ -138,7 +138,7 @@ class ShapeError(LinearaError, ValueError):
     """Shapes, axes or indices that do not go together."""
 
 
-class BoundsError(ShapeError, IndexError):
+class BoundsError(LinearaError, IndexError):
     """An index that does not lie in its array."""
 
 
