@@ -92,7 +92,7 @@ def folder(tmp_path_factory):
 def test_a_random_function_is_captured_to_its_bits_with_its_gradient(k, folder, request):
     programs = 300 if request.config.option.all else PROGRAMS
     found = shard(k, programs, folder)
-    assert found["refused"] <= max(1, 0.1 * found["programs"]), found
+    assert found["refused"] <= max(4, 0.05 * found["programs"]), found  # of 25; drawn evenly
 
 
 @pytest.mark.slow("60 random functions: 4 s; the shares above check their values and gradients")

@@ -316,3 +316,50 @@ def test_our_own_refusals_are_not_caught():
     assert outcome(f, X) == X[2]
     with pytest.raises(StagingError, match=r"^hash\(\) of a staged f64"):
         capture(f, X)
+
+
+def test_a_list_that_would_be_held_otherwise_before_a_check_in_a_try_is_refused():
+    def f(x):
+        total = 0.0
+        try:
+            rows = [[] for _ in range(3)]
+            for i in range(len(x)):
+                rows[i % 3].append(x[i])
+                if x[i] > 0.01:
+                    rows[0].append(np.sin(x[i]))
+            for row in rows:
+                for v in row:
+                    total = 0.5 * total + v
+            rows.append([total, x[0]])
+            total += rows[len(rows[0]) % 2][-1]
+        finally:
+            total = np.sin(total)
+        return total
+
+    with pytest.raises(StagingError) as error:
+        capture(f, np.linspace(-1.0, 1.0, 6))
+    assert str(error.value).startswith(
+        "a try: after what may raise in it, a list that was made before is read or written where "
+        "a staged number says, or gets staged values; do that once before the try"
+    )
+
+
+def test_a_loop_whose_condition_raises_after_an_exit_in_a_try_is_refused():
+    def f(x):
+        i, total = 0, 0.0
+        try:
+            while math.sqrt(x[0] + 3.0 - i) > 0.5:
+                total += x[i % 2]
+                i += 1
+                if total > 2.0:
+                    break
+        except ValueError:
+            total -= 1.0
+        return total
+
+    with pytest.raises(StagingError) as error:
+        capture(f, np.array([0.3, 0.2]))
+    assert str(error.value).startswith(
+        "a loop: its condition may raise what a try around it catches, after a round that may have "
+        "been left otherwise; write `while True` and ask in the body, with a break"
+    )

@@ -12,6 +12,7 @@ from lineara.facts.primitive import Box, implements, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.join import takes_arrays
 from lineara.ops.shape import any_box, as_array, moveaxis, normal_axis, sizes
+from lineara.ops.value_checks import checked
 
 
 @implements(np.apply_along_axis, always=True)
@@ -118,7 +119,10 @@ def choose(a, choices, out=None, mode="raise"):
     if not isinstance(a, Box) and np.any((np.asarray(a) < 0) | (np.asarray(a) >= n)):
         raise ValueError("invalid entry in choice array")
     if not getattr(a, "known", True) and mode == "raise":
-        return _picked(a, listed, shape)
+        fails = np.logical_or(np.less(a, 0), np.greater_equal(a, n))
+        return _picked(
+            checked(a, fails, ValueError, "invalid entry in choice array"), listed, shape
+        )
     y = listed[0]
     for i in range(1, n):
         y = op("where")(op("equal")(a, i), listed[i], y)
@@ -126,13 +130,12 @@ def choose(a, choices, out=None, mode="raise"):
 
 
 def _picked(a, listed, shape):
-    """The same where a program finds the positions: one below zero is out of bounds, too."""
+    """The same where a program finds the positions."""
     met = [c if type(c) in (int, float, complex) else type_of(c).dtype for c in listed]
     t = np.result_type(*met)
     spread = [registry.foreign[np.broadcast_to].ours(as_array(c), shape) for c in listed]
     table = op("stack")(*[op("astype")(c, dtype=t) for c in spread])
-    at = op("where")(op("less")(a, 0), len(listed), a)
-    return op("index")(table, at=(at, *np.ogrid[tuple(map(slice, shape))]))
+    return op("index")(table, at=(a, *np.ogrid[tuple(map(slice, shape))]))
 
 
 takes_arrays(np.choose)(choose)

@@ -243,6 +243,8 @@ class ExceptionOf(Constant):
 
     def result(self, *args: Shaped, of: str, kinds: str, **params: Any) -> Any:
         """A whole number for each number."""
+        if not (isinstance(kinds, str) and isinstance(of, str) and of in registry.primitives):
+            raise TypeError(f"exception_of: {of!r}, {kinds!r} are no function and names of classes")
         return ArrayType(op(of).result(*args, **params).shape, np.dtype(np.int64))
 
     def evaluate(self, xp: Namespace, /, *args: Any, of: str, kinds: str, **params: Any) -> Any:

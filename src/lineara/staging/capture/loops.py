@@ -279,7 +279,11 @@ class Loop:
             return Return(again)
 
         way = branch(on, ask, lambda: Return(False), self.variables)
-        assert isinstance(way, Return), "both blocks return"
+        if not isinstance(way, Return):
+            raise StagingError(
+                "a loop: its condition may raise what a try around it catches, after a round that "
+                "may have been left otherwise; write `while True` and ask in the body, with a break"
+            )
         return way.value
 
     def _settles(self, body: Record) -> bool | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from types import CellType, FrameType
 from typing import Any, NamedTuple
 
-from lineara.errors import LinearaError
+from lineara.errors import LinearaError, StagingError
 from lineara.python.user_code import Reading, reading
 from lineara.staging.capture.branches import branch, follow
 from lineara.staging.capture.conds import decoded
@@ -32,7 +32,7 @@ from lineara.staging.capture.variables import (
     codes,
     put,
 )
-from lineara.staging.control_flow import Unknown
+from lineara.staging.control_flow import Unknown, tracing
 from lineara.staging.texts import LINE
 from lineara.tape.swallowed_errors import met_by_traced, told
 
@@ -93,10 +93,19 @@ def try_(
     now, whole = reading(), lambda: _handled(body, each, orelse, variables)
     if now is None:
         return follow(_known(whole, final), rest, variables)
-    if final is None:
-        way = whole()
-    else:
-        way = _at_last(whole, [body, *[h.block for h in each], orelse], final, variables, now)
+    level = tracing()
+    try:
+        if final is None:
+            way = whole()
+        else:
+            way = _at_last(whole, [body, *[h.block for h in each], orelse], final, variables, now)
+    except Wanted as wanted:
+        if wanted.values.home is not level:
+            raise  # a form around writes its block again
+        raise StagingError(
+            "a try: after what may raise in it, a list that was made before is read or written "
+            "where a staged number says, or gets staged values; do that once before the try"
+        ) from None
     return unwound(way, variables) if rest is None else follow(way, rest, variables)
 
 
