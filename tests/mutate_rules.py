@@ -120,13 +120,15 @@ def users() -> dict[str, set[str]]:
 
 
 def forget() -> None:
-    """Partials, methods of nodes and tables that were made of rules are made again on demand."""
+    """Partials, methods of nodes, plans and tables that were made of rules are made again."""
     from lineara.facts.primitive import registry
     from lineara.tape.levels import threads
 
     for p in registry.primitives.values():
         for name in ("weights", "complex_weights", "_kept"):
             vars(p).pop(name, None)
+    registry.plans.clear()
+    registry.readers.clear()  # which hold the plans
     forget_tables("lineara")
     threads.waiting.clear()  # levels, whose nodes have the methods
 
