@@ -54,11 +54,8 @@ def test_a_fault_that_python_warns_of_does_not_end_the_run():
 
 @pytest.mark.parametrize("name", ["sin", "sqrt", "multiply", "log1p"])
 @pytest.mark.parametrize("point", [0.3, np.array([0.3]), np.array([0.3 + 0.1j])], ids=repr)
-def test_a_fault_in_a_partial_reaches_numbers_arrays_programs_and_every_order(
-    name, point, monkeypatch
-):
-    """What was compiled of the right partial is not used any more, nor of the wrong one later."""
-    monkeypatch.setattr(plans, "CALLS", 1)
+def test_a_fault_in_a_partial_reaches_numbers_arrays_programs_and_every_order(name, point):
+    """What was compiled of the right partial is not used any more."""
     primitive = registry.primitives[name]
     f = (lambda x: x * x) if name == "multiply" else getattr(np, name)
 
@@ -82,6 +79,23 @@ def test_a_fault_in_a_partial_reaches_numbers_arrays_programs_and_every_order(
         mutate_rules.forget()
     assert np.all(np.abs(np.subtract(wrong, right)) > 0.1)
     assert seen() == right
+
+
+def test_a_plan_of_a_faulty_rule_is_forgotten_with_it(monkeypatch):
+    monkeypatch.setattr(plans, "CALLS", 1)
+    slope = lineara.grad(lambda x: np.sum(x * np.ones((2, 3))))
+    partial = registry.primitives["multiply"].stated[0]
+    code, x = partial.__code__, np.arange(3.0)
+    right = slope(x).tolist()
+    try:
+        partial.__code__ = (lambda *_: 7.5).__code__
+        mutate_rules.forget()
+        wrong = slope(x).tolist()
+    finally:
+        partial.__code__ = code
+        mutate_rules.forget()
+    assert (right, wrong) == ([2.0] * 3, [15.0] * 3)
+    assert slope(x).tolist() == right
 
 
 def test_a_derivative_takes_as_many_calls_after_all_tables_are_forgotten():
