@@ -189,7 +189,9 @@ class WrittenView:
             raise self.misfit(value, at, self.shape, e) from None
 
     @staticmethod
-    def misfit(value: Shaped, at: object, shape: tuple[int, ...], why: object) -> ShapeError:
+    def misfit(
+        value: Shaped, at: object, shape: tuple[int, ...], why: object
+    ) -> ShapeError | BoundsError:
         """The error for a value that cannot be written at an index of an array of a shape."""
         kind = BoundsError if isinstance(why, IndexError) else ShapeError
         return kind(
