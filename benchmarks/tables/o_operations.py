@@ -72,100 +72,70 @@ def plain(step: Step) -> Callable[..., Call]:
     return lambda x, y, ops: lambda: _chain(np, np.sum, step, ops)(x, y)
 
 
-def lineara(step: Step) -> Callable[..., Call]:
-    """Ours."""
+def lineara(step: Step, twice: bool = False) -> Callable[..., Call]:
+    """Ours; `twice`, of a function of the gradient."""
 
     def build(x: Any, y: Any, ops: int) -> Call:
         import lineara
 
-        gradient = lineara.value_and_grad(_chain(np, np.sum, step, ops), argnums=(0, 1))
-        return lambda: gradient(x, y)[1]
+        return _gradient(lineara.grad, "argnums", np, step, ops, twice, x, y)
 
     return build
 
 
-def autograd(step: Step) -> Callable[..., Call]:
+def autograd(step: Step, twice: bool = False) -> Callable[..., Call]:
     """autograd's."""
 
     def build(x: Any, y: Any, ops: int) -> Call:
         import autograd
         import autograd.numpy as anp
 
-        gradient = autograd.value_and_grad(_chain(anp, anp.sum, step, ops), argnum=(0, 1))
-        return lambda: gradient(x, y)[1]
+        return _gradient(autograd.grad, "argnum", anp, step, ops, twice, x, y)
 
     return build
 
 
-def torch(step: Step) -> Callable[..., Call]:
+def _gradient(
+    grad: Callable[..., Any], places: str, space: Any, step: Step, ops: int, twice: bool,
+    x: Any, y: Any,
+) -> Call:  # fmt: skip
+    """A gradient in both arguments, by a function that is told these by the name of `places`."""
+    both = {places: (0, 1)}
+    slopes = grad(_chain(space, space.sum, with_sine(step) if twice else step, ops), **both)
+    if twice:
+        inner = slopes
+        slopes = grad(lambda x, y: _squares(space, inner(x, y)), **both)
+    return lambda: slopes(x, y)
+
+
+def torch(step: Step, twice: bool = False) -> Callable[..., Call]:
     """torch's."""
 
     def build(x: Any, y: Any, ops: int) -> Call:
         import torch
 
         x, y = torch.from_numpy(x).requires_grad_(), torch.from_numpy(y).requires_grad_()
-        f = _chain(torch, torch.sum, step, ops)
+        f = _chain(torch, torch.sum, with_sine(step) if twice else step, ops)
+        options: dict[str, Any] = {"allow_unused": True, "materialize_grads": True}
 
-        def call():
+        def once():
             x.grad = y.grad = None
             f(x, y).backward()
             return x.grad, y.grad
 
-        return call
+        def again():
+            slopes = torch.autograd.grad(f(x, y), (x, y), create_graph=True, **options)
+            return torch.autograd.grad(_squares(torch, slopes), (x, y), **options)
+
+        return again if twice else once
 
     return build
 
 
 def single(ops: int) -> tuple:
-    """The same in float32."""
+    """The inputs in float32."""
     x, y, _ = inputs(ops)
     return x.astype(np.float32), y.astype(np.float32), ops
-
-
-def lineara_twice(step: Step) -> Callable[..., Call]:
-    """Ours, of a function of the gradient."""
-
-    def build(x: Any, y: Any, ops: int) -> Call:
-        import lineara
-
-        inner = lineara.grad(_chain(np, np.sum, with_sine(step), ops), argnums=(0, 1))
-        outer = lineara.grad(lambda x, y: _squares(np, inner(x, y)), argnums=(0, 1))
-        return lambda: outer(x, y)
-
-    return build
-
-
-def autograd_twice(step: Step) -> Callable[..., Call]:
-    """autograd's, of a function of the gradient."""
-
-    def build(x: Any, y: Any, ops: int) -> Call:
-        import autograd
-        import autograd.numpy as anp
-
-        inner = autograd.grad(_chain(anp, anp.sum, with_sine(step), ops), argnum=(0, 1))
-        outer = autograd.grad(lambda x, y: _squares(anp, inner(x, y)), argnum=(0, 1))
-        return lambda: outer(x, y)
-
-    return build
-
-
-def torch_twice(step: Step) -> Callable[..., Call]:
-    """torch's, of a function of the gradient."""
-
-    def build(x: Any, y: Any, ops: int) -> Call:
-        import torch
-
-        x, y = torch.from_numpy(x).requires_grad_(), torch.from_numpy(y).requires_grad_()
-        f = _chain(torch, torch.sum, with_sine(step), ops)
-
-        def call():
-            options: dict[str, Any] = {"allow_unused": True, "materialize_grads": True}
-            slopes = torch.autograd.grad(f(x, y), (x, y), create_graph=True, **options)
-            return torch.autograd.grad(_squares(torch, slopes), (x, y), **options)
-
-        return call
-
-    return build
 
 
 def with_sine(step: Step) -> Step:
@@ -189,50 +159,58 @@ def _chain(space: Any, total: Any, step: Step, ops: int) -> Callable[[Any, Any],
 
 PLAIN = "NumPy, no derivative"
 
-TABLES = tuple(
-    Table(
-        key="o",
-        title=f"{column.title}: one operation on 4 × 4 arrays, forward and backward",
-        inputs=inputs,
-        small={"ops": 6},
-        ours={"lineara": lineara(column.step)},
+
+def table(column: Column, key: str, title: str, **options: Any) -> Table:
+    """An operation in every system."""
+    twice = key == "o2"
+    return Table(
+        key=key,
+        title=title,
+        ours={"lineara": lineara(column.step, twice)},
         peers={
-            "torch": torch(column.torch),
-            "autograd": autograd(column.step),
+            "torch": torch(column.torch, twice),
+            "autograd": autograd(column.step, twice),
             PLAIN: plain(column.step),
         },
         unit="operation",
         per="ops",
-        rows=(Row({"ops": OPS}, also=(PLAIN, "autograd", "torch"), goals={"torch": 1.0}),),
+        **options,
     )
-    for column in COLUMNS
-)
-TABLES += tuple(
-    Table(
-        key="o32",
-        title=f"{column.title}: one operation on 4 × 4 arrays of float32, forward and backward",
-        inputs=single,
-        small={"ops": 6},
-        ours={"lineara": lineara(column.step)},
-        peers={"torch": torch(column.torch), "autograd": autograd(column.step)},
-        unit="operation",
-        per="ops",
-        rtol=1e-3,
-        rows=(Row({"ops": OPS}, also=("autograd", "torch")),),
-    )
-    for column in COLUMNS
-)
-TABLES += tuple(
-    Table(
-        key="o2",
-        title=f"sin of {column.title}: one operation in the gradient of a function of a gradient",
-        inputs=inputs,
-        small={"ops": 4},
-        ours={"lineara": lineara_twice(column.step)},
-        peers={"torch": torch_twice(column.torch), "autograd": autograd_twice(column.step)},
-        unit="operation",
-        per="ops",
-        rows=(Row({"ops": OPS_AT_DEPTH}, also=("autograd", "torch")),),
-    )
-    for column in COLUMNS
+
+
+TABLES = (
+    *[
+        table(
+            column,
+            "o",
+            f"{column.title}: one operation on 4 × 4 arrays, forward and backward",
+            inputs=inputs,
+            small={"ops": 6},
+            rows=(Row({"ops": OPS}, also=(PLAIN, "autograd", "torch"), goals={"torch": 1.0}),),
+        )
+        for column in COLUMNS
+    ],
+    *[
+        table(
+            column,
+            "o32",
+            f"{column.title}: one operation on 4 × 4 arrays of float32, forward and backward",
+            inputs=single,
+            small={"ops": 6},
+            rtol=1e-3,
+            rows=(Row({"ops": OPS}, also=("autograd", "torch")),),
+        )
+        for column in COLUMNS
+    ],
+    *[
+        table(
+            column,
+            "o2",
+            f"sin of {column.title}: one operation in the gradient of a function of a gradient",
+            inputs=inputs,
+            small={"ops": 4},
+            rows=(Row({"ops": OPS_AT_DEPTH}, also=("autograd", "torch")),),
+        )
+        for column in COLUMNS
+    ],
 )
