@@ -5,7 +5,7 @@ from lineara.engines.evaluation import ENGINES, direct, run
 from lineara.engines.interpreter import Exact, Machine, Numbers
 from lineara.engines.memory import Meter
 from lineara.engines.native.cache import disk_cache
-from lineara.engines.native.report import Listing, in_words, listing
+from lineara.engines.native.report import Listing, machine_code_facts, machine_code_listing
 from lineara.engines.rehearsal import Forecast, forecast
 from lineara.engines.values import ZERO, Tagged
 
@@ -27,7 +27,7 @@ __all__ = [
     "direct",
     "disk_cache",
     "forecast",
-    "in_words",
-    "listing",
+    "machine_code_facts",
+    "machine_code_listing",
     "run",
 ]

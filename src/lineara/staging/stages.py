@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.engines import Ask, Listing, Outcome, listing, run
+from lineara.engines import Ask, Listing, Outcome, machine_code_listing, run
 from lineara.errors import StagingError
 from lineara.facts.types import ArrayType
 from lineara.linear_a.check import check
@@ -130,7 +130,7 @@ class Stages:
         """The value and the cotangents of the arguments, compiled as one."""
         vjp = self.staged.name + VJP
         program = erase(self.whole, vjp)
-        listed = listing(simplify(program, *program.reached(vjp + E)), vjp + E)
+        listed = machine_code_listing(simplify(program, *program.reached(vjp + E)), vjp + E)
         if isinstance(listed, str):
             raise StagingError(
                 f"stages: there is no machine code: {listed}; the program runs interpreted"

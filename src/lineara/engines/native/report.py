@@ -1,8 +1,8 @@
 """What machine code was made of a definition: in words, and as LLVM and the processor see it.
 
-`in_words` says what is stored on tapes and what runs have called back.  `listing` emits the
-definition once more with the program's lines as comments, and has LLVM carry their numbers to the
-assembly.
+`machine_code_facts` says what is stored on tapes and what runs have called back.
+`machine_code_listing` emits the definition once more with the program's lines as comments, and has
+LLVM carry their numbers to the assembly.
 """
 
 import re
@@ -28,11 +28,11 @@ class CalledBack(NamedTuple):
         return f"{self.what}: {self.times:,} times, {1e6 * self.seconds / self.times:.1f} µs each"
 
 
-def in_words(program: Program, name: str, exact: bool = False) -> list[str]:
+def machine_code_facts(program: Program, name: str, exact: bool = False) -> list[str]:
     """What machine code was made of a definition, and what its runs have asked Python; lines.
 
     >>> from lineara.linear_a.parse import parse
-    >>> in_words(parse("def f(x: f64;) -> (f64;) = x * x"), "f")[0]
+    >>> machine_code_facts(parse("def f(x: f64;) -> (f64;) = x * x"), "f")[0]
     '1 operation, 0 bytes of workspace'
     """
     native = Native(exact)
@@ -63,11 +63,11 @@ class Listing(NamedTuple):
     assembly: str
 
 
-def listing(program: Program, name: str) -> Listing | str:
+def machine_code_listing(program: Program, name: str) -> Listing | str:
     """A definition beside its machine code, or why there is none.
 
     >>> from lineara.linear_a.parse import parse
-    >>> shown = listing(parse("def f(x: f64;) -> (f64;) = x * x"), "f")
+    >>> shown = machine_code_listing(parse("def f(x: f64;) -> (f64;) = x * x"), "f")
     >>> "fmul double" in shown.llvm
     True
     """
@@ -129,4 +129,4 @@ def commented(assembly: str, lines: list[str]) -> str:
     return "\n".join(out)
 
 
-__all__ = ["CalledBack", "Listing", "in_words", "listing"]
+__all__ = ["CalledBack", "Listing", "machine_code_facts", "machine_code_listing"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
-from lineara.engines import in_words
+from lineara.engines import machine_code_facts
 from lineara.errors import LinearaError, describe_line
 from lineara.python.structured_code import why_unread
 from lineara.python.user_code import Reading
@@ -132,7 +132,9 @@ def _machine_code(jitted: Jitted, call: Call, captured: Captured | None) -> list
         return ["interpreted: engine='interpreter' was asked for"]
     running = jitted.programs.get(jitted._key(call), captured)
     exact = jitted.engine != "native"  # "adaptive" runs exact code
-    return in_words(running.staged.program, running.staged.name, exact) if running else []
+    if running is None:
+        return []
+    return machine_code_facts(running.staged.program, running.staged.name, exact)
 
 
 def _in_order(by_code: dict[CodeType, Any]) -> list[tuple[CodeType, Any]]:
