@@ -3,7 +3,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 
-.PHONY: demo test test-all test-long test-peers test-libraries test-conformance fuzz mutate mutate-rules bench lint format clean
+.PHONY: demo test test-all test-long test-peers test-xla test-libraries test-conformance test-bounds fuzz mutate mutate-rules mutate-native bench lint format clean
 .NOTPARALLEL:
 unexport PYTHONDONTWRITEBYTECODE  # each process of a test would compile the library anew
 
@@ -16,10 +16,13 @@ test: .venv/with-test  # what a change should see: all but slow tests, an eighth
 test-all: .venv/with-test  # every test and doctest
 	$(PY) -m pytest -q -n auto --all
 
-test-long: test-peers test-libraries test-conformance  # what takes longest: other libraries, other people's tests
+test-long: test-peers test-xla test-libraries test-conformance test-bounds  # what takes longest: other libraries, other people's tests
 
 test-peers: .venv/with-test .venv/with-peers  # the same derivatives from torch, JAX and autograd
 	$(PY) -m pytest -q -n auto --all tests/peers
+
+test-xla: .venv/with-test .venv/with-peers  # every operation and its derivatives by XLA
+	$(PY) -m pytest -q -n auto --all --bounds tests/peers/test_xla.py
 
 test-libraries: .venv/with-test .venv/with-libraries  # installed libraries, differentiated as they are
 	$(PY) -m pytest -q -n auto --all tests/libraries
@@ -27,7 +30,10 @@ test-libraries: .venv/with-test .venv/with-libraries  # installed libraries, dif
 test-conformance: .venv/with-test  # NumPy's own tests and Python's, inside of a differentiation
 	$(PY) -m pytest -q -n auto --all tests/conformance
 
-fuzz: .venv/with-test  # the properties of the passes on 100,000 random programs, 5,000 Python functions, 5,000 captured ones, 100,000 scripts, 3,000 calls of NumPy's functions, of the calculus and the diagrams on 20,000; the four engines on 100,000; machine code on 10,000
+test-bounds: .venv/with-test  # machine code that looks at each place before it reads or writes there
+	$(PY) -m pytest -q -n auto --all --bounds tests/engines
+
+fuzz: .venv/with-test  # the properties of the passes on 100,000 random programs, 5,000 Python functions, 50,000 captured ones, 100,000 scripts, 3,000 calls of NumPy's functions, of the calculus and the diagrams on 20,000; the four engines on 100,000; machine code on 10,000, and called 10,000,000 times
 	$(PY) tests/linear_a/fuzz.py
 	$(PY) tests/linear_a/fuzz_python.py
 	$(PY) tests/capture/fuzz_source.py
@@ -37,6 +43,7 @@ fuzz: .venv/with-test  # the properties of the passes on 100,000 random programs
 	$(PY) tests/diagrams/fuzz_diagrams.py
 	$(PY) tests/engines/fuzz_crosscheck.py
 	$(PY) tests/engines/fuzz_native.py
+	PYTHONMALLOC=debug $(PY) tests/engines/fuzz_direct.py 10000000
 	$(PY) tests/linear_a/million.py
 
 mutate: .venv/with-test  # faults put into the passes, and how many the tests catch
@@ -44,6 +51,9 @@ mutate: .venv/with-test  # faults put into the passes, and how many the tests ca
 
 mutate-rules: .venv/with-test  # faults put into the derivative rules, and how many the tests catch
 	$(PY) tests/mutate_rules.py 400 --report "make mutate-rules"
+
+mutate-native: .venv/with-test  # faults put into the lowering to machine code, and how many the tests catch
+	$(PY) tests/engines/mutate_native.py 400 --report "make mutate-native"
 
 bench: .venv/with-bench  # ours and the peers side by side; writes benchmarks/RESULTS.md
 	$(PY) -m benchmarks

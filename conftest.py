@@ -9,7 +9,8 @@ same seed: of the cases of a function that has more than eight, of the lines tha
 through by itself (`share`), and of the examples that Hypothesis draws.  What is named on the
 command line by `::` runs always, and whole.
 
-Machine code is kept in a directory of this run, and not in that of the user.
+Machine code is kept in a directory of this run, and not in that of the user.  With `--bounds` it
+looks at each place of memory before it reads or writes there (tests/checked_places.py).
 
 A case costs about 0.3 ms before it runs, in each of pytest's processes, so cases that stay out are
 never made; and a file of the library is imported when its doctests run.
@@ -39,6 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("lineara")
     group.addoption("--all", action="store_true", help="slow tests and whole tables too")
     group.addoption("--seed", type=int, help="draws the order, and which cases of a table run")
+    group.addoption("--bounds", action="store_true", help="machine code looks at each place")
     group.addoption("--cpu", action="store_true", help="what CPU time each function takes")
 
 
@@ -54,6 +56,8 @@ def seed_of_commit() -> int:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow(reason): runs with --all, and says what takes long")
+    if config.option.bounds:
+        importlib.import_module("checked_places").switch_on()
     if hasattr(config, "workerinput"):  # a worker of xdist
         config.option.seed = config.workerinput["seed"]
     else:

@@ -9,10 +9,12 @@ numba runs in this Python or in the one that is named, g++ where it is installed
 import argparse
 import ctypes
 import json
+import math
 import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 from collections.abc import Callable
 from datetime import date
@@ -25,7 +27,7 @@ import lineara
 from lineara.engines import run
 from lineara.engines.native import Native
 
-from . import native_arrays
+from . import native_arrays, native_gallery
 from .machine import machine
 
 HERE = Path(__file__).parent
@@ -195,23 +197,38 @@ def by_numba(python: str) -> dict[str, Any]:
 ARRAYS = """
 ## Programs of arrays
 
-The whole call of `lineara.jit(.., engine="native")`, from source that NumPy runs as it is; the
-derivative by hand in NumPy; `jax.jit` of the same source, with `lax.scan` for the loop, which may
-use both cores.
+The whole call of `lineara.jit(.., engine="native")`, from source that NumPy runs as it is; `value`
+is that of the function itself. Beside it the derivative by hand in NumPy, value and adjoint by hand
+under g++ (the adjoints calculate the value, too), and `jax.jit` of the same source, with `lax.scan`
+for the loop, which may use both cores. Ratios of what is derived; the last is to its own value.
 """
+WAYS = ("native", "value", "by hand", "g++", "g++ fast", "jax")
+RATIOS = ("by hand", "g++", "g++ fast", "jax", "value")
 
 
-def arrays(quick: bool) -> list[str]:
-    """The table of programs of arrays."""
-    lines = [ARRAYS, "| | | native | by hand | jax | native / by hand | native / jax |"]
-    lines.append("|---|---|" + "--:|" * 5)
+def mean(ratios: list[float]) -> float:
+    """The geometric mean."""
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def arrays(quick: bool, libraries: dict[str, Any], loops: list[dict[str, float]]) -> list[str]:
+    """The table of programs of arrays, and means, to which the gradients of loops belong."""
+    lines = [ARRAYS, f"| | | {' | '.join(WAYS)} | {' | '.join([f'/ {c}' for c in RATIOS])} |"]
+    lines.append("|---|---|" + "--:|" * (len(WAYS) + len(RATIOS)))
+    rows = [*loops]
     for p in native_arrays.PROGRAMS:
-        row = least(native_arrays.calls(p), 0.5 if quick else 2.0)
-        cells = [f"{row[c]:.1f}" if c in row else "–" for c in ("native", "by hand", "jax")]
-        cells += [f"{row['native'] / row[c]:.2f}" if c in row else "–" for c in ("by hand", "jax")]
+        row = least(native_arrays.calls(p, libraries), 0.5 if quick else 2.0)
+        rows.append(row)
+        cells = [f"{row[c]:.1f}" if c in row else "–" for c in WAYS]
+        cells += [f"{row['native'] / row[c]:.2f}" if c in row else "–" for c in RATIOS]
         lines.append(f"| {p.name} | {p.what} | {' | '.join(cells)} |")
         print(lines[-1], flush=True)
-    return lines
+    said = []
+    for c in RATIOS[:-1]:
+        ratios = [row["native"] / row[c] for row in rows if c in row]
+        said += [f"{mean(ratios):.2f} of {c} ({len(ratios)} gradients)"] if ratios else []
+    means = f"Geometric means, the fills and the oscillator with them: {', '.join(said)}."
+    return [*lines, "", *textwrap.wrap(means, 100)]
 
 
 COLUMNS = ("native", "jit", "numba", "g++", "g++ fast", "jax", "interpreter", "eager", "compile ms")
@@ -247,12 +264,17 @@ def main() -> None:
                 row |= {"numba": numba[key]} if key in numba else {}
                 rows.append((label, what, row))
                 print(label, what, {k: round(v, 1) for k, v in row.items()}, flush=True)
-    lines = [f"| | | {' | '.join(COLUMNS)} | native / numba |", "|---|---|" + "--:|" * 10]
+        gradients = [row for _, what, row in rows if what == "gradient"]
+        table = arrays(options.quick, {"g++": plain, "g++ fast": fast}, gradients)
+    heads = [*COLUMNS, "native / numba", "native / g++ fast"]
+    lines = [f"| | | {' | '.join(heads)} |", "|---|---|" + "--:|" * len(heads)]
     for label, what, row in rows:
         cells = [f"{row[c]:.1f}" if c in row else "–" for c in COLUMNS]
-        ratio = f"{row['native'] / row['numba']:.2f}" if "numba" in row else "–"
-        lines.append(f"| {label} | {what} | {' | '.join(cells)} | {ratio} |")
-    lines += arrays(options.quick)
+        for c in ("numba", "g++ fast"):
+            cells.append(f"{row['native'] / row[c]:.2f}" if c in row else "–")
+        lines.append(f"| {label} | {what} | {' | '.join(cells)} |")
+    lines += table
+    lines += native_gallery.table(options.numba)
     said = ", ".join(machine().values())
     text = f"{HEAD}\n{date.today()}: {said}\n\n" + "\n".join(lines) + "\n"
     REPORT.write_text(text, encoding="utf-8")

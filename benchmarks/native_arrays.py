@@ -3,7 +3,8 @@
 `compiled` gives what Lineara runs, `by_jax` and `by_hand` what it is measured against.
 """
 
-from collections.abc import Callable
+import ctypes
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,9 @@ rng = np.random.default_rng(0)
 SEEN = rng.normal(size=(200, 4))
 MOVES = np.eye(4) + 0.1 * np.eye(4, k=1)
 INPUTS, CLASSES = rng.normal(size=(64, 128)), np.eye(10)[rng.integers(0, 10, 64)]
+CAMERAS, PLACED, SIGHTS = 50, 10_000, 100_000
+OF_CAMERA, OF_POINT = np.arange(SIGHTS) % CAMERAS, rng.integers(0, PLACED, SIGHTS)
+PIXELS = rng.normal(size=(SIGHTS, 2))
 EXAMPLES, WANTED = rng.normal(size=(256, 32)), rng.normal(size=256)
 POINTS, GAUSSIANS = rng.normal(size=(1000, 10)), 25
 HIDDEN = 128
@@ -28,6 +32,7 @@ class Program(NamedTuple):
     what: str  # gradient, per-example gradients or Hessian
     jax: Callable[[Any, Any], Any]  # of jax and its numpy, to a function
     by_hand: Callable[..., Any] | None = None
+    cpp: tuple[Any, ...] | None = None  # what the C++ of the same name takes after the arguments
 
 
 def kalman(noise: Any) -> Any:
@@ -129,13 +134,103 @@ def lstm(w: Any, b: Any, x: Any, h: Any, c: Any, xp: Any = np) -> Any:
     return xp.sum(o * xp.tanh(f * c + i * xp.tanh(z[3 * HIDDEN :])))
 
 
+SOURCES = rng.integers(0, 1_000_000, 1_000_000)
+WEIGHTS = rng.normal(size=1_000_000)
+
+
+def gather(x: Any, xp: Any = np) -> Any:
+    """A sum over what is read at a million places."""
+    return xp.sum(WEIGHTS * x[SOURCES] ** 2)
+
+
+def gather_by_hand(x: Any) -> Any:
+    return np.bincount(SOURCES, 2 * WEIGHTS * x[SOURCES], len(x))
+
+
+def determinant(a: Any) -> Any:
+    """By elimination, element by element."""
+    n = a.shape[0]
+    u = a.copy()
+    product = 1.0
+    for k in range(n):
+        product = product * u[k, k]
+        for i in range(k + 1, n):
+            factor = u[i, k] / u[k, k]
+            for j in range(k + 1, n):
+                u[i, j] = u[i, j] - factor * u[k, j]
+    return product
+
+
+def determinant_by_hand(a: Any) -> Any:
+    return np.linalg.det(a) * np.linalg.inv(a).T
+
+
+def determinant_of_jax(jax: Any, xp: Any) -> Any:
+    def value(a: Any) -> Any:
+        n = a.shape[0]
+
+        def step(k: Any, held: Any) -> Any:
+            u, product = held
+            factors = xp.where(xp.arange(n) > k, u[:, k] / u[k, k], 0.0)
+            return u - factors[:, None] * u[k], product * u[k, k]
+
+        return jax.lax.fori_loop(0, n, step, (a, 1.0))[1]
+
+    return value
+
+
+def bundle(cameras: Any, points: Any, xp: Any = np) -> Any:
+    """Half the squared distances of pixels from where cameras see points."""
+    c, x = cameras[OF_CAMERA], points[OF_POINT]
+    apart = x - c[:, 3:6]
+    angle = xp.sqrt(xp.sum(c[:, :3] ** 2, axis=1))
+    v = c[:, :3] / angle[:, None]
+    cos, sin = xp.cos(angle)[:, None], xp.sin(angle)[:, None]
+    along = xp.sum(v * apart, axis=1)[:, None]
+    seen = apart * cos + xp.cross(v, apart) * sin + v * along * (1 - cos)
+    flat = seen[:, :2] / seen[:, 2:]
+    rho = xp.sum(flat * flat, axis=1)
+    bent = 1 + c[:, 9] * rho + c[:, 10] * rho * rho
+    off = (c[:, 6] * bent)[:, None] * flat + c[:, 7:9] - PIXELS
+    return 0.5 * xp.sum(off * off)
+
+
+PLACES = rng.normal(size=(200, 3))
+APART = np.square(PLACES[:, None] - PLACES[None]).sum(axis=-1)
+OBSERVED, EYE = np.sin(PLACES.sum(axis=1)), np.eye(200)
+
+
+def likelihood(p: Any, xp: Any = np) -> Any:
+    """Minus the log likelihood of a Gaussian process."""
+    k = xp.exp(p[1]) * xp.exp(-APART / xp.exp(p[0])) + xp.exp(p[2]) * EYE
+    factor = xp.linalg.cholesky(k)
+    half = xp.linalg.solve(factor, OBSERVED)
+    return 0.5 * xp.sum(half * half) + xp.sum(xp.log(xp.diag(factor)))
+
+
+def likelihood_by_hand(p: Any) -> Any:
+    smooth = np.exp(p[1]) * np.exp(-APART / np.exp(p[0]))
+    inverse = np.linalg.inv(smooth + np.exp(p[2]) * EYE)
+    a = inverse @ OBSERVED
+    k_bar = 0.5 * (inverse - np.outer(a, a))
+    of_smooth = k_bar * smooth
+    return np.array(
+        [
+            np.sum(of_smooth * APART) / np.exp(p[0]),
+            np.sum(of_smooth),
+            np.trace(k_bar) * np.exp(p[2]),
+        ]
+    )
+
+
 def over(f: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     """JAX' function of the same source."""
     return lambda jax, xp: lambda *args: f(*args, xp=xp)
 
 
 PROGRAMS = [
-    Program("Kalman filter, 200 × 4×4", kalman, (1.0,), "gradient", kalman_of_jax),
+    Program("Kalman filter, 200 × 4×4", kalman, (1.0,), "gradient", kalman_of_jax, None,
+            (MOVES, SEEN, 200)),
     Program(
         "network 64×128×10", network,
         (0.1 * rng.normal(size=(128, 64)), np.zeros(64), 0.1 * rng.normal(size=(64, 10)),
@@ -153,19 +248,37 @@ PROGRAMS = [
     ),
     Program(
         "logsumexp, n = 1000000", logsumexp, (rng.normal(size=1_000_000),), "gradient",
-        over(logsumexp), logsumexp_by_hand,
+        over(logsumexp), logsumexp_by_hand, (1_000_000,),
     ),
     Program(
         "mixture 1000×25×10", mixture,
         (rng.normal(size=GAUSSIANS), rng.normal(size=(GAUSSIANS, 10)),
          rng.normal(size=(GAUSSIANS, 10, 10))),
-        "gradient", over(mixture),
+        "gradient", over(mixture), None, (POINTS, 1000, GAUSSIANS),
     ),
     Program(
         "LSTM cell, 128", lstm,
         (0.1 * rng.normal(size=(512, 256)), rng.normal(size=512), rng.normal(size=HIDDEN),
          rng.normal(size=HIDDEN), rng.normal(size=HIDDEN)),
-        "gradient", over(lstm),
+        "gradient", over(lstm), None, (HIDDEN,),
+    ),
+    Program(
+        "gather and scatter, n = 1000000", gather, (rng.normal(size=1_000_000),), "gradient",
+        over(gather), gather_by_hand, (WEIGHTS, SOURCES, 1_000_000),
+    ),
+    Program(
+        "determinant in loops, 30×30", determinant, (rng.normal(size=(30, 30)) + 6 * np.eye(30),),
+        "gradient", determinant_of_jax, determinant_by_hand, (30,),
+    ),
+    Program(
+        "bundle adjustment, 100000 sights", bundle,
+        (rng.normal(size=(CAMERAS, 11)) + np.array([0.5] * 5 + [-9.0, 1.0] + [0.0] * 4),
+         rng.normal(size=(PLACED, 3))),
+        "gradient", over(bundle), None, (PIXELS, OF_CAMERA, OF_POINT, SIGHTS, CAMERAS, PLACED),
+    ),
+    Program(
+        "Gaussian process, n = 200", likelihood, (np.array([0.5, 0.1, -3.0]),), "gradient",
+        over(likelihood), likelihood_by_hand,
     ),
 ]  # fmt: skip
 
@@ -180,13 +293,40 @@ def derived(p: Program, of: Any) -> Callable[..., Any]:
     return of.vmap(of.grad(f), (None, 0, 0))
 
 
-def calls(p: Program) -> dict[str, Callable[[], Any]]:
+def by_cpp(p: Program, library: Any) -> dict[str, Callable[[], Any]]:
+    """Value and gradient by the C++ of the program's name, which has the arrays it is given."""
+    assert p.cpp is not None
+    outputs = [np.empty(np.shape(a)) for a in p.args]
+    held = [np.ascontiguousarray(a) if isinstance(a, np.ndarray) else a for a in (*p.args, *p.cpp)]
+
+    def passed(a: Any) -> Any:
+        if isinstance(a, np.ndarray):
+            return ctypes.c_void_p(a.ctypes.data)
+        return ctypes.c_double(a) if isinstance(a, float) else ctypes.c_long(a)
+
+    operands, results = list(map(passed, held)), list(map(passed, outputs))
+    value, gradient = getattr(library, p.f.__name__), getattr(library, f"{p.f.__name__}_gradient")
+    value.restype, gradient.restype = ctypes.c_double, None
+
+    def back(held: list = held) -> Any:
+        gradient(*operands, *results)
+        return outputs if len(outputs) > 1 else outputs[0]
+
+    return {"value": lambda held=held: value(*operands), "gradient": back}
+
+
+def calls(p: Program, libraries: Mapping[str, Any]) -> dict[str, Callable[[], Any]]:
     """What is measured; results that are not the same are an error."""
     ours = lineara.jit(derived(p, lineara), engine="native")
     ways = {"native": lambda: ours(*p.args)}
-    by_hand = p.by_hand
-    if by_hand is not None:
+    if p.by_hand is not None:
+        by_hand = p.by_hand
         ways["by hand"] = lambda: by_hand(*p.args)
+    values = {}
+    for name, library in libraries.items():
+        if p.cpp is not None and library is not None:
+            both = by_cpp(p, library)
+            ways[name], values[f"{name} value"] = both["gradient"], both["value"]
     try:
         import jax
     except ImportError:
@@ -195,11 +335,19 @@ def calls(p: Program) -> dict[str, Callable[[], Any]]:
         jax.config.update("jax_enable_x64", True)
         theirs, given = jax.jit(derived(p, jax)), jax.device_put(p.args)
         ways["jax"] = lambda: jax.block_until_ready(theirs(*given))
-    results = [way() for way in ways.values()]
+    same(p, [way() for way in ways.values()])
+    if p.what == "gradient":
+        value = lineara.jit(p.f, engine="native")
+        values["value"] = lambda: value(*p.args)
+        same(p, [way() for way in values.values()])
+    return ways | values
+
+
+def same(p: Program, results: list[Any]) -> None:
+    """Results that are not the same are an error."""
     for other in results[1:]:
         pairs = zip(arrays_of(results[0]), arrays_of(other), strict=True)
-        assert all([np.allclose(a, b, atol=1e-8) for a, b in pairs]), p.name
-    return ways
+        assert all([np.allclose(a, b, rtol=1e-6, atol=1e-8) for a, b in pairs]), p.name
 
 
 def arrays_of(value: Any) -> list[Any]:

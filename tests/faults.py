@@ -1,11 +1,11 @@
 """Faults put into a source one at a time: which of them do the tests catch?
 
-The machine of `make mutate` and `make mutate-rules`, which say what a fault is and which tests are
-asked.  All tests are collected once, and run once without a fault to see how long each takes and
-which functions it calls.  For each fault a child process exchanges the code of one function, then
-runs the tests that call it, those first that caught faults there before, then the quickest.  A
-fault is caught if one of them fails or does not end.  Faults that change nothing that is promised
-stand in `equivalent_faults.toml`, with the reason.
+The machine of `make mutate`, `make mutate-rules` and `make mutate-native`, which say what a fault
+is and which tests are asked.  All tests are collected once, and run once without a fault to see how
+long each takes and which functions it calls.  For each fault a child process exchanges the code of
+one function, then runs the tests that call it, those first that caught faults there before, then
+the quickest.  A fault is caught if one of them fails or does not end.  Faults that change nothing
+that is promised stand in `equivalent_faults.toml`, with the reason.
 """
 
 import argparse
@@ -596,9 +596,9 @@ class Run:
 
 HEAD = """# Faults put into the library, and how many the tests catch
 
-Written by `make mutate` and `make mutate-rules`, which say what a fault is. A row is a run: faults
-drawn with a seed, and how many of those that change something were caught. What changes nothing
-that is promised is listed in `tests/equivalent_faults.toml`, with the reason.
+Written by `make mutate`, `make mutate-rules` and `make mutate-native`, which say what a fault is. A
+row is a run: faults drawn with a seed, and how many of those that change something were caught.
+What changes nothing that is promised is listed in `tests/equivalent_faults.toml`, with the reason.
 """
 TABLE = """| date | run | seed | tried | equivalent | caught | survive | caught of tried |
 |---|---|---|---|---|---|---|---|"""

@@ -28,7 +28,8 @@ def go(
     given = vars(parser.parse_args())
     number, seed = given[things], given["seed"]
     counts, failures = Counter[str](), 0
-    with multiprocessing.Pool(given["jobs"]) as pool:
+    # a process ends after 1,000 things, and with it what caches hold of them
+    with multiprocessing.Pool(given["jobs"], maxtasksperchild=100) as pool:
         found = pool.imap_unordered(outcome, range(seed, seed + number), 10)
         for n, (kinds, text) in enumerate(found, 1):
             counts += kinds

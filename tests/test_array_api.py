@@ -24,8 +24,8 @@ logaddexp maximum minimum multiply nextafter not_equal pow remainder subtract"""
 TABLE = """
 arange(start, /, stop=None, step=1, *, dtype=None, device=None) = arange(x[0], x[0] + 3, 1)
 asarray(obj, /, *, dtype=None, device=None, copy=None) = asarray(x, dtype=xp.float64, copy=True)
-empty(shape, *, dtype=None, device=None) = empty(3, dtype=xp.float64) * 0
-empty_like(x, /, *, dtype=None, device=None) = empty_like(x) * 0
+empty(shape, *, dtype=None, device=None) = zeros_like(xp.empty(3, dtype=xp.float64))
+empty_like(x, /, *, dtype=None, device=None) = zeros_like(xp.empty_like(x))
 eye(n_rows, n_cols=None, /, *, k=0, dtype=None, device=None) = eye(3, 4, k=1)
 full(shape, fill_value, *, dtype=None, device=None) = full((2, 2), x[0])
 full_like(x, /, fill_value, *, dtype=None, device=None) = full_like(x, 2.0, dtype=xp.float64)

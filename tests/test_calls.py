@@ -29,7 +29,7 @@ COSTS = {
     "grad of a number": (lambda: OF_SQUARE(3.0), 26),
     "grad of ten numbers": (lambda: OF_SQUARES(TEN), 54),
     "jvp of a number": (lambda: jvp(square, (3.0,), (1.0,)), 31),
-    "jvp of ten numbers": (lambda: jvp(squares, (TEN,), (TEN,)), 68),
+    "jvp of ten numbers": (lambda: jvp(squares, (TEN,), (TEN,)), 70),
     "linearize of a number": (lambda: linearize(square, 3.0), 29),
     "linearize of ten numbers": (lambda: linearize(squares, TEN), 47),
     "a map of a number": (lambda: MAP @ 1.0, 9),

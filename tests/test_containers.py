@@ -1043,3 +1043,64 @@ def test_zeros_of_unused_leaves_share_no_memory(size: int) -> None:
         g += i
     assert all((g == i + (i == 3)).all() for i, g in enumerate(grads))
     assert pickle.loads(pickle.dumps(grads[5])).sum() == grads[5].sum()
+
+
+def assigned():
+    """A class of which what it inherits will be assigned anew, and its base."""
+
+    class Base:
+        def __init__(self):
+            self.k = 2.0
+
+        def method(self):
+            return self.k
+
+        @property
+        def prop(self):
+            return self.k
+
+        @staticmethod
+        def static(x):
+            return x
+
+        @classmethod
+        def of_class(cls, x):
+            return x
+
+    class Derived(Base):
+        pass
+
+    return Base, Derived
+
+
+def _code_of_another(cls):
+    def method(self):
+        return self.k * self.k * self.k
+
+    cls.method.__code__ = method.__code__
+
+
+CHANGES = {
+    "a method": (lambda p: p.method(), lambda c: setattr(c, "method", lambda s: s.k**3)),
+    "the code of a method": (lambda p: p.method(), _code_of_another),
+    "a property": (lambda p: p.prop, lambda c: setattr(c, "prop", property(lambda s: s.k**3))),
+    "a static method": (
+        lambda p: p.static(p.k),
+        lambda c: setattr(c, "static", staticmethod(lambda x: x**3)),
+    ),
+    "a class method": (
+        lambda p: p.of_class(p.k),
+        lambda c: setattr(c, "of_class", classmethod(lambda cls, x: x**3)),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_a_function_of_a_class_that_is_assigned_anew_is_seen(case):
+    f, change = CHANGES[case]
+    base, cls = assigned()
+    assert lineara.grad(f)(cls()).k == 1.0
+    change(base)
+    assert lineara.grad(f)(cls()).k == 12.0
+    change(base)
+    assert lineara.grad(f)(cls()).k == 12.0

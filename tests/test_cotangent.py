@@ -942,6 +942,94 @@ def test_check_builder_names_the_law_that_fails(cls, law):
         check_builder([cls([1.0]), cls([2.0]), cls([4.0])])
 
 
+class WithoutAddition:
+    def finish(self, like=None):
+        return np.zeros(2)
+
+
+class WithoutFinish:
+    @staticmethod
+    def merge(terms):
+        return terms[0]
+
+
+class SumsOnly:
+    def __init__(self, value=1.0):
+        self.value = value
+
+    def __add__(self, other):
+        return type(self)(self.value + other.value)
+
+
+class WithoutZero(SumsOnly):
+    def __eq__(self, other):
+        return self.value == other.value
+
+
+class WithoutComparison(SumsOnly):
+    @classmethod
+    def zero(cls, like):
+        return cls(0.0)
+
+
+class OwnValue(WithoutZero, WithoutComparison):
+    pass
+
+
+class Nothing:
+    pass
+
+
+OWN_VALUE = "finish(like); or, where a sum is its own value, zero(like) and an == of two"
+
+
+@pytest.mark.parametrize(
+    ("cls", "lacks"),
+    [
+        (WithoutAddition, "merge(terms), a static method that adds them, or a + of two"),
+        (WithoutFinish, "finish(like), which gives the number or array that the terms add up to"),
+        *[(cls, OWN_VALUE) for cls in (SumsOnly, WithoutZero, WithoutComparison)],
+        (Nothing, "the methods of a builder: merge(terms) and finish(like), or +"),
+    ],
+)
+def test_check_builder_names_the_method_that_is_missing(cls, lacks):
+    with pytest.raises(RuleError) as e:
+        check_builder([cls(), cls()])
+    assert e.value.message == f"check_builder: {cls.__name__} lacks {lacks}"
+
+
+def test_sums_that_are_their_own_values_are_builders():
+    check_builder([OwnValue(2.0), OwnValue(3.0), OwnValue(0.5)])
+
+
+@pytest.mark.parametrize(
+    ("given", "what"), [(Nothing, "the class Nothing"), (Nothing(), "one Nothing")]
+)
+def test_check_builder_says_what_it_takes(given, what):
+    with pytest.raises(RuleError) as e:
+        check_builder(given)
+    assert e.value.message == (
+        f"check_builder: {what} is given; give a list of cotangents, a function from a size to "
+        "one, or a class that has it as a static method `examples(size)`"
+    )
+
+
+def test_combine_is_called_for_numbers_and_arrays_only():
+    called = []
+
+    def step(leaf, g):
+        called.append(leaf)
+        return leaf - 0.5 * g
+
+    params = {"w": 2.0, "name": "a", "flag": True, "none": None, "b": np.ones(2)}
+    g = grad(lambda p: p["w"] ** 2 + p["b"] @ p["b"], combine=step)(params)
+    assert [g.pop("b").tolist(), g] == [
+        [0.0, 0.0],
+        {"w": 0.0, "name": "a", "flag": True, "none": None},
+    ]
+    assert [type(x) for x in called] == [float, np.ndarray]
+
+
 def test_check_builder_counts_the_cost_of_adding():
     with pytest.raises(RuleError, match="cost of combine grows with the size"):
         check_builder(Eager)

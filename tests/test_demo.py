@@ -61,7 +61,8 @@ def complex_step_gradient(x: np.ndarray) -> np.ndarray:
 @pytest.fixture(scope="module")
 def fitted() -> tuple[fit.Objective, list[fit.Descent]]:
     f, naive = fit.objective(YEARS, PELTS)
-    return f, [fit.descend(f, x, lambda _: None) for x in fit.starts(naive, 3, seed=0)]
+    gradient = fit.gradient_of(f)
+    return f, [fit.descend(gradient, x, lambda _: None) for x in fit.starts(naive, 3, seed=0)]
 
 
 def test_data_are_the_pelts_of_21_years_with_hares_first() -> None:
@@ -161,7 +162,10 @@ def test_demo_prints_the_parameters_and_saves_a_picture(tmp_path: Path) -> None:
     assert "Start 2 of 2 won" in done.stdout
     assert "1 ended in a bad minimum" in " ".join(done.stdout.split())
     assert "check_grads" in done.stdout
-    assert done.stderr == ""
+    if fit.COMPILES:
+        assert "time, jitted" in done.stdout
+    lines = done.stderr.splitlines()
+    assert all("was compiled" in line for line in lines), lines  # on a slow machine
 
 
 @pytest.mark.slow("runs the whole demo again")

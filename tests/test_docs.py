@@ -17,6 +17,8 @@ from lineara.linear_a.branches import Cond
 from lineara.linear_a.calls import Call
 from lineara.linear_a.loops import While
 from lineara.linear_a.syntax import Prim
+from lineara.tape.level import method_codes_once
+from lineara.tape.levels import threads
 
 ROOT = Path(__file__).parent.parent
 ERROR_PAGES = ROOT / "docs" / "errors"
@@ -58,6 +60,8 @@ def run_as_a_file(program: str, folder: Path) -> list[str]:
     finally:  # a page that declares primitives leaves none to other tests
         for name in {*registry.primitives} - known:
             del registry.primitives[name]
+            method_codes_once.cache_clear()  # nodes have methods of elementwise ones
+            threads.waiting.clear()
         registry.awaited.update(awaited)  # what came with a module that the page imported
         registry.foreign.clear()
         registry.foreign.update(foreign)
@@ -153,6 +157,19 @@ def read_lines(file: Path, stop: str) -> list[str]:
     """The lines of a file up to the one that starts with `stop`."""
     lines = file.read_text(encoding="utf-8").splitlines()
     return lines if not stop else lines[: [line.startswith(stop) for line in lines].index(True)]
+
+
+def test_what_runs_a_statement_of_a_paper_exists():
+    text = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    rows = re.findall(r"`(tests/[\w/]+\.py)`: ((?:`\w+`(?:, )?)+)", text)
+    named = [(file, name) for file, names in rows for name in re.findall(r"\w+", names)]
+    assert len(named) > 30
+    missing = [
+        (file, name)
+        for file, name in named
+        if f"def {name}(" not in (ROOT / file).read_text(encoding="utf-8")
+    ]
+    assert missing == []
 
 
 def test_the_reading_order_counts_its_lines():

@@ -49,6 +49,12 @@ def test_the_staged_engine_loads_at_first_use():
     assert "lineara.passes.jvp" in modules_after("import lineara; lineara.stages")
 
 
+def test_a_first_trace_loads_no_engine_that_compiles():
+    loaded = modules_after("import lineara; lineara.trace(lambda x: x * x, 3.0)(2.0)")
+    assert "lineara.engines.interpreter" in loaded
+    assert not [m for m in loaded if m.startswith(("lineara.engines.native", "tempfile"))]
+
+
 def test_names_that_load_late_are_listed():
     assert set(lineara.__all__) <= set(dir(lineara))
     assert lineara.policies.budget is lineara.policies.__dict__["budget"]

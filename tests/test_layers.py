@@ -18,8 +18,8 @@ LAYERS = """
     __main__  cli  demo | explorer | distributed | crosscheck
     lineara
     bridges
-    numpy | random | testing | calculus | diagrams
-    api  geometry  rules  staging  diagnose  policies  solvers
+    numpy | random | testing | calculus | diagrams | frameworks
+    api  geometry  rules  staging  diagnose  policies  solvers  sparse
     labels
     python
     tape | passes
@@ -27,6 +27,7 @@ LAYERS = """
     ops | linear_a
     cotangent
     linear_map
+    colouring
     facts | trees | text
     errors | trampoline
 """

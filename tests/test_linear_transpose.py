@@ -63,12 +63,14 @@ LINEAR = {
     "stack": lambda x: np.stack([x, 3 * x]),
     "array of elements": lambda x: np.array([x[0], 2 * x[1], 0.0]),
     "broadcast": lambda x: x[:, None] * np.ones((4, 3)),
+    "broadcast to": lambda x: np.broadcast_to(np.reshape(x, (4, 1)), (4, 3)),
     "where": lambda x: np.where(X > 0, x, 0.0),
     "diff": np.diff,
     "transpose": lambda x: np.transpose(np.outer(X, x)),
     "loop": lambda x: sum((i * x[i] for i in range(4)), 0.0),
     "solve": lambda x: np.linalg.solve(np.diag([1.0, 2.0, 3.0, 4.0]), x),
     "fft": lambda x: np.real(np.exp(1j * np.outer(np.arange(4), np.arange(4))) @ x),
+    "by an integer": lambda x: np.ldexp(x, 2),
     "written": written,
     "overwritten": overwritten,
     "filled": filled,
@@ -107,6 +109,11 @@ def test_linear_functions_are_equal_to_their_derivative(name):
 
 
 NOT_LINEAR = {
+    "remainder": (
+        lambda x: np.remainder(x, 2.0),
+        "remainder is not linear in f64[4]; a linear function adds, subtracts, moves elements, and "
+        "multiplies by constants",
+    ),
     "product": (
         lambda x: x * x,
         "multiply is not linear in f64[4], f64[4]; a linear function adds, subtracts, "

@@ -1,5 +1,8 @@
 """Numbers beside float64: what keeps its precision, what is a constant, what is refused."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -141,3 +144,30 @@ def test_an_array_of_objects_in_a_masked_array_is_none_of_its_numbers(own):
     with pytest.raises(DetachError, match="a masked array holds no derivatives"):
         lineara.grad(f)(np.ones(2))
     assert seen == [(True, 0)] * 2
+
+
+# --- exact numbers --------------------------------------------------------------------------------
+
+STILL = {
+    "an argument that is not read": lambda x, y: x * x,
+    "a constant": lambda x, y: 5.0,
+    "the other side of a branch": lambda x, y: x if y < 9 else y,
+    "what is not the largest": max,
+    "a container": lambda x, y: [x, y][0],
+    "a linear function twice": lambda x, y: lineara.grad(lambda z: 2 * z)(y),
+    "a product three times": lambda x, y: lineara.grad(lineara.grad(lambda z: z * z))(y),
+}
+
+
+@pytest.mark.parametrize("number", [Fraction, Decimal])
+@pytest.mark.parametrize("name", STILL)
+def test_a_zero_of_exact_numbers_is_theirs(name, number):
+    """And no 0.0, which a Decimal does not mix with."""
+    f, x, y = STILL[name], number(5), number(3)
+    zeros = [
+        lineara.grad(f, argnums=1)(x, y),
+        lineara.vjp(f, x, y)[1](1)[1],
+        lineara.jvp(f, (x, y), (number(0), number(1)))[1] if name != "a constant" else number(0),
+    ]
+    assert [type(z) for z in zeros] == [number] * 3
+    assert zeros == [0, 0, 0]

@@ -3,6 +3,7 @@
 import copy
 import enum
 import pickle
+import sys
 import tracemalloc
 import warnings
 from collections import OrderedDict, defaultdict, deque
@@ -471,3 +472,45 @@ def test_memory_is_free_when_the_gradient_is() -> None:
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held < x.nbytes
+
+
+# --- long containers of numbers -------------------------------------------------------------------
+
+
+def lines_run(f: Any, x: Any) -> int:
+    """The lines of Python that a call runs, each time that it runs."""
+    count = 0
+
+    def trace(*_: Any) -> Any:
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        f(x)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_the_python_that_runs_follows_the_numbers_that_were_used(kind):
+    g = lineara.grad(lambda x: x[5] ** 2 + x[-1], sparse=True)
+    short, long = (kind(map(float, range(n))) for n in (100, 20_000))
+    g(short)
+    assert lines_run(g, long) < lines_run(g, short) + 1_000
+    gradient = g(long)
+    assert type(gradient) is kind
+    assert gradient == lineara.grad(lambda x: x[5] ** 2 + x[-1])(long)
+    gradient = g(kind([*map(float, range(9)), "a", None, 3, np.float32(2)]) + kind([1.0]))
+    assert gradient == kind([*[0.0] * 5, 10.0, *[0.0] * 3, "a", None, 0.0, 0.0, 1.0])
+
+
+@pytest.mark.parametrize("make", [list, lambda x: dict(enumerate(x))])
+def test_a_number_that_was_not_used_is_a_zero_at_once(make: Any) -> None:
+    g = lineara.grad(lambda x: x[5] ** 2)
+    few, many = (make(map(float, range(n))) for n in (100, 2_100))
+    g(few)
+    assert lines_run(g, many) - lines_run(g, few) < 12 * 2_000

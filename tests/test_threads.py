@@ -29,7 +29,7 @@ def assert_clean() -> None:
     """No level is open, and the collector is on."""
     assert threads.open == []
     assert threads.depth == 0
-    assert collector.count == 0
+    assert collector.tracing == []
     assert gc.isenabled()
     for (_, depth), waiting in threads.waiting.items():
         for level in waiting:

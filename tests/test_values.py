@@ -1,5 +1,6 @@
 """The value of a call is NumPy's own: bits, dtype, strides and exceptions, whoever composes it."""
 
+import math
 import statistics
 from dataclasses import replace
 from typing import ClassVar
@@ -9,7 +10,7 @@ import pytest
 import scipy.linalg
 
 import lineara
-from lineara.errors import LinearaError
+from lineara.errors import DetachError, LinearaError
 from lineara.facts.registry import registry
 from lineara.python.numpy_values import is_composed
 
@@ -165,3 +166,41 @@ def test_a_function_of_python_gives_numbers_of_python(name):
     assert lineara.value_and_grad(f)(data)[0] == f(data)
     single = [np.float64(v) for v in data]
     assert lineara.value_and_grad(f)(single)[0] == f(single)
+
+
+OF_ITEMS = [
+    *[getattr(statistics, n) for n in ("mean", "fmean", "variance", "stdev", "pstdev")],
+    math.fsum,
+]
+
+
+@pytest.mark.parametrize("way", ["generator", "iterator", "map"])
+@pytest.mark.parametrize("f", OF_ITEMS, ids=lambda f: f.__name__)
+def test_an_iterator_counts_as_the_list_of_its_items(f, way):
+    def items(data):
+        if way == "map":
+            return map(lambda v: v * v, data)
+        squares = (v * v for v in data)
+        return squares if way == "generator" else iter([*squares])
+
+    data = [1.5, 2.5, 4.0]
+    want = lineara.value_and_grad(lambda data: f([v * v for v in data]))(data)
+    assert any(want[1])
+    for g in (lineara.value_and_grad(lambda data: f(items(data))),
+              lineara.value_and_grad(lineara.jit(lambda data: f(items(data))))):  # fmt: skip
+        value, slopes = g(data)
+        assert value == f(items(data))
+        np.testing.assert_allclose(slopes, want[1], rtol=1e-14)
+
+
+def test_a_library_that_calculates_with_integer_ratios_is_refused():
+    def f(data):
+        return statistics.NormalDist.from_samples(data).stdev
+
+    with pytest.raises(DetachError) as e:
+        lineara.grad(f)([1.5, 2.5, 4.0])
+    assert e.value.message == (
+        "statistics calculates with the integer ratio of a traced number, which would lose its "
+        "derivative; write the sum itself, or use lineara.stop_gradient(x) to mean a constant"
+    )
+    assert "in f: return statistics.NormalDist" in str(e.value)

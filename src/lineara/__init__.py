@@ -10,6 +10,7 @@
 array([25.,  7.])
 """
 
+import copyreg
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -39,18 +40,29 @@ from lineara.facts.gc_pause import uncollected
 from lineara.geometry import Metric, manifold
 from lineara.linear_map import LinearMap
 from lineara.python.function_probes import Probes
-from lineara.rules import checkpoint, custom_jvp, custom_linear, custom_vjp, external
+from lineara.rules import (
+    checkpoint,
+    custom_jvp,
+    custom_linear,
+    custom_vjp,
+    external,
+    sparse_rule,
+)
 from lineara.rules.probed import probed
 
 if TYPE_CHECKING:
     from lineara import calculus, diagrams, policies, random
     from lineara.bridges.python_and_diagrams import diagram
+    from lineara.frameworks.jax_functions import from_jax, to_jax
+    from lineara.frameworks.torch_functions import from_torch, to_torch
     from lineara.rules.kinks import kinks
+    from lineara.sparse import sparse_plan, sparsity
     from lineara.staging.capture import static, trace
     from lineara.staging.capture.jit import jit
     from lineara.staging.capture.report import explain
     from lineara.staging.control_flow import cond, fori_loop, function, scan, switch, while_loop
     from lineara.staging.stages import stages
+    from lineara.staging.taylor import derivatives, taylor
     from lineara.staging.vmap import vmap
 
 __version__ = "0.1.0"
@@ -71,6 +83,7 @@ __all__ = [
     "custom_jvp",
     "custom_linear",
     "custom_vjp",
+    "derivatives",
     "diagram",
     "diagrams",
     "explain",
@@ -78,6 +91,8 @@ __all__ = [
     "external",
     "finish",
     "fori_loop",
+    "from_jax",
+    "from_torch",
     "function",
     "grad",
     "hessian",
@@ -97,11 +112,17 @@ __all__ = [
     "random",
     "ravel",
     "scan",
+    "sparse_plan",
+    "sparse_rule",
+    "sparsity",
     "stages",
     "static",
     "stop_gradient",
     "strict",
     "switch",
+    "taylor",
+    "to_jax",
+    "to_torch",
     "trace",
     "value_and_grad",
     "vjp",
@@ -115,6 +136,8 @@ del _frames, _ops, _solvers, _ufuncs
 _FORMS = ("cond", "fori_loop", "function", "scan", "switch", "while_loop")
 _LATE = {  # the staged engine and what helps tests: loaded when it is first asked for
     **dict.fromkeys(_FORMS, "lineara.staging.control_flow"),
+    **dict.fromkeys(("derivatives", "taylor"), "lineara.staging.taylor"),
+    **dict.fromkeys(("sparse_plan", "sparsity"), "lineara.sparse"),
     "calculus": "lineara.calculus",
     "diagram": "lineara.bridges.python_and_diagrams",
     "diagrams": "lineara.diagrams",
@@ -125,6 +148,8 @@ _LATE = {  # the staged engine and what helps tests: loaded when it is first ask
     "static": "lineara.staging.capture",
     "trace": "lineara.staging.capture",
     "kinks": "lineara.rules.kinks",
+    **dict.fromkeys(("from_jax", "to_jax"), "lineara.frameworks.jax_functions"),
+    **dict.fromkeys(("from_torch", "to_torch"), "lineara.frameworks.torch_functions"),
     "policies": "lineara.policies",
     "random": "lineara.random",
     "testing": "lineara.testing",
@@ -138,6 +163,16 @@ def __getattr__(name: str) -> Any:
     module = uncollected(importlib.import_module)(_LATE[name])
     public = globals()[name] = getattr(module, name, module)
     return public
+
+
+def _as_program(L: LinearMap) -> Any:
+    """What a linear map pickles as."""
+    from lineara.staging.linear_maps import as_program
+
+    return as_program(L)
+
+
+copyreg.pickle(LinearMap, _as_program)
 
 
 def __dir__() -> list[str]:

@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lineara.colouring import Recent
+from lineara.containers.foreign_arrays import ForeignArrays, is_foreign, refuse_foreign
 from lineara.errors import NonScalarOutputError, ShapeError, StructureError, TypeMismatchError
 from lineara.facts.hints import Shaped, Tree, Value
+from lineara.facts.pickled import transformation
 from lineara.facts.primitive import conjugate, real_part
 from lineara.facts.types import ArrayType, is_complex, show_type, type_of
 from lineara.linear_map import LinearMap, Space
@@ -103,6 +106,7 @@ def _callable(f: Callable[..., Any], name: str) -> None:
         raise TypeMismatchError(f"{name}: takes a function, but was given {show_type(f)}")
 
 
+@transformation
 def value_and_grad(
     f: Callable[..., Any],
     argnums: Argnums = 0,
@@ -134,6 +138,7 @@ def value_and_grad(
     return _gradient_function(f, argnums, asked, policy, convention, alone=False)
 
 
+@transformation
 def grad(
     f: Callable[..., Any],
     argnums: Argnums = 0,
@@ -151,7 +156,8 @@ def grad(
     argnums      the position of the argument to differentiate, or several: then a tuple comes back
     has_aux      f returns (value, aux), and the gradient function (gradient, aux)
     sparse       True, or the names of leaves: Rows, Coo, LowRank or Zero where only parts were read
-    combine      called with (leaf, its gradient) once for each leaf, in order, gives the result
+    combine      called with (leaf, its gradient) once for each leaf that is a number or an array,
+                 in order, gives the result; strings, flags and None are kept
     out          "builder": the unsummed contributions, a monoid for `combine` and `finish`
     strong_zero  zero times infinity is zero everywhere, not only for structural zeros
     convention   of a complex argument z = x + iy: "ascent", df/dx + i df/dy; "conjugate", df/dx -
@@ -380,9 +386,11 @@ def linearize(f: Callable[..., Any], *args: Any, has_aux: bool = False) -> Any:
     return _linearized(f, args, has_aux, "linearize")
 
 
-def _linearized(f: Callable[..., Any], args: tuple, has_aux: bool, name: str) -> Any:
+def _linearized(
+    f: Callable[..., Any], args: tuple, has_aux: bool, name: str, sparse: bool | None = None
+) -> Any:
     run, args = _opened(f, args, None, name)
-    y, L, aux = linearized(run, args, {}, None, has_aux, method, name, restored)
+    y, L, aux = linearized(run, args, {}, None, has_aux, method, name, restored, sparse)
     return (y, L, aux) if has_aux else (y, L)
 
 
@@ -413,16 +421,23 @@ def jvp(
 
 
 def vjp(
-    f: Callable[..., Any], *args: Any, has_aux: bool = False, policy: "Policy | str | None" = None
+    f: Callable[..., Any],
+    *args: Any,
+    has_aux: bool = False,
+    sparse: bool = False,
+    policy: "Policy | str | None" = None,
 ) -> Any:
     """(f(*args), pull): pull(w) gives the cotangents of all arguments, as a tuple.
 
     With `has_aux`, f returns (value, aux), and aux comes third. As in `linearize`, other arguments
     are closed over. Where the result is a function, its cotangent is a dict of what it captured, or
     `Probes`. With a `policy` (`lineara.policies`) f is traced, `pull` has what that stores,
-    and `pull.certificate()` is what is proved and counted, as in `grad`.
+    and `pull.certificate()` is what is proved and counted, as in `grad`. With `sparse=True` an
+    array that was read in parts has Rows, Coo, LowRank or Zero as its cotangent, as in `grad`, and
+    so has one whose weight w was Rows or Coo all the way.
 
-    Raises TypeMismatchError for arguments without derivative and for a `policy` with `has_aux`;
+    Raises TypeMismatchError for arguments without derivative and for a `policy` with `has_aux` or
+    `sparse`;
     `pull` raises ShapeError or StructureError for a cotangent that is not like the result.
 
     >>> y, pull = vjp(lambda x, y: x * y, 2.0, 3.0)
@@ -434,8 +449,10 @@ def vjp(
     (10.0, (1.0,), (5.0,))
     """
     if policy is not None:
+        if sparse:
+            raise TypeMismatchError("vjp: sparse= does not go with policy=; leave one of them out")
         return _vjp_under_policy(f, args, has_aux, policy)
-    y, L, *aux = _linearized(f, args, has_aux, "vjp")
+    y, L, *aux = _linearized(f, args, has_aux, "vjp", sparse)
 
     def pull(w: Tree) -> tuple[Any, ...]:
         bars = L.T @ w
@@ -465,6 +482,7 @@ def _vjp_under_policy(
     return halves.value, pull
 
 
+@transformation
 def linear_transpose(f: Callable[..., Any], *types: Any) -> Callable[[Any], tuple[Any, ...]]:
     """The transpose of a linear f: a function w -> cotangents, a tuple with one for each argument.
 
@@ -531,8 +549,14 @@ def _fitted(x_bar: Value | None, t: ArrayType) -> Any:
     return np.array(x_bar, t.dtype, order="C") if t.shape else np.asarray(x_bar).item()
 
 
+@transformation
 def jacobian(
-    f: Callable[..., Any], argnums: Argnums = 0, *, mode: str = "auto", has_aux: bool = False
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    mode: str = "auto",
+    has_aux: bool = False,
+    sparse: Any = False,
 ) -> Callable[..., Any]:
     """The Jacobian of f: an array of shape (*result, *argument), from one batched sweep.
 
@@ -542,7 +566,13 @@ def jacobian(
     With respect to complex numbers it is the matrix of complex derivatives of a holomorphic f; of
     any other f no complex matrix is the derivative: a LinearityError.
 
-    Raises TypeMismatchError for another `mode` and for arguments without derivative.
+    With `sparse` it is one `scipy.sparse` array in compressed rows, (scalars of the result, scalars
+    of the argument): what the operations of this run depend on is followed, and columns and rows
+    that do not meet share a product, and one more product tests the result.  In place of True a
+    pattern may be given.  `lineara.sparse_plan` keeps pattern, colours and code for many calls.
+
+    Raises TypeMismatchError for another `mode`, for arguments without derivative, and for `sparse`
+    with complex numbers; StructureError for a pattern that lacks an entry.
 
     >>> import numpy as np
     >>> jacobian(lambda x: np.array([x[0] * x[1], x[1]]))(np.array([2.0, 3.0]))
@@ -555,11 +585,15 @@ def jacobian(
         raise TypeMismatchError(
             f"jacobian: mode={mode!r} is not known; use auto, forward or reverse"
         )
+    colours = _colours(sparse, symmetric=False)
 
     def function(*args: Any, **kwargs: Any) -> Any:
         places = _positions(argnums, len(args), "jacobian")
         run, args = _opened(f, args, places, "jacobian")
         _, L, aux = linearized(run, args, kwargs, places, has_aux, method, "jacobian", restored)
+        if colours is not None:
+            J = colours.matrix(L)
+            return (J, restored(aux)) if has_aux else J
         ahead = L.domain.size <= L.codomain.size if mode == "auto" else mode == "forward"
         J = _blocks(L, ahead, alone=not isinstance(argnums, int) and len(places) == 1)
         return (J, restored(aux)) if has_aux else J
@@ -630,10 +664,23 @@ def jacrev(
     return jacobian(f, argnums, mode="reverse", has_aux=has_aux)
 
 
-def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+def _colours(sparse: Any, symmetric: bool) -> Any:
+    """What finds the colours of a sparse matrix, and keeps the last ones; None for a dense one."""
+    if sparse is False:
+        return None
+    return Recent(None if sparse is True else sparse, symmetric)
+
+
+@transformation
+def hessian(
+    f: Callable[..., Any], argnums: Argnums = 0, *, sparse: Any = False
+) -> Callable[..., Any]:
     """The matrix of second derivatives: the Jacobian, forward, of the gradient.
 
-    Raises NonScalarOutputError where f does not return one real number.
+    With `sparse` it is one `scipy.sparse` array in compressed rows, from products with vectors that
+    a star colouring of its pattern gives; in place of True, of a pattern that is given, and tested.
+
+    Raises NonScalarOutputError where f does not return one real number, and what `jacobian` raises.
 
     >>> import numpy as np
     >>> hessian(lambda x: x[0] ** 2 * x[1])(np.array([1.0, 3.0]))
@@ -641,7 +688,18 @@ def hessian(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
            [2., 0.]])
     """
     _callable(f, "hessian")
-    return jacfwd(_numbers_of(grad(f, argnums)), argnums)
+    gradient = _numbers_of(grad(f, argnums))
+    if sparse is False:
+        return jacfwd(gradient, argnums)
+    places, colours = _argnums(argnums, "hessian"), _colours(sparse, symmetric=True)
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        at = _positions(places, len(args), "hessian")
+        run, args = _opened(gradient, args, at, "hessian")
+        L = linearized(run, args, kwargs, at, False, method, "hessian", restored)[1]
+        return colours.matrix(L)
+
+    return function
 
 
 def _numbers_of(gradient: Callable[..., Any]) -> Callable[..., Any]:
@@ -667,9 +725,17 @@ def hvp(f: Callable[..., Any], x: Tree, v: Tree) -> Any:
     array([6., 2.])
     """
     tangent = jvp(_numbers_of(grad(f)), (x,), (v,))[1]
-    if all(map(may_move, flatten(x)[0])):
+    leaves = flatten(x)[0]
+    if all(map(may_move, leaves)) and not any([is_foreign(type(a)) for a in leaves]):
         return tangent
-    return map_leaves(lambda a, a_dot: a_dot if may_move(a) else a, x, tangent)
+    return map_leaves(_alike, x, tangent)
+
+
+def _alike(a: Shaped, a_dot: Shaped) -> Any:
+    """A tangent as an array of the library of its leaf; what is no number as it is."""
+    if is_foreign(type(a)):
+        return ForeignArrays.of(a).made(a_dot)
+    return a_dot if may_move(a) else a
 
 
 def stop_gradient(x: Any) -> Any:
@@ -701,6 +767,7 @@ def ravel(tree: Tree) -> tuple[Any, Callable[[Any], Any]]:
     {'a': 2.0, 'b': [4.0, 6.0]}
     """
     leaves, structure = flatten(tree)
+    refuse_foreign(leaves, "ravel")
     moving = [_is_floating(v) for v in leaves]
     types = [type_of(v) if m else None for v, m in zip(leaves, moving, strict=True)]
     parts = [

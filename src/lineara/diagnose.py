@@ -17,10 +17,11 @@ from typing import Any
 import numpy as np
 
 from lineara.api import jvp, vjp
+from lineara.containers.foreign_arrays import as_numpy, is_foreign
 from lineara.cotangent.dead_lanes import Masked, unmasked
 from lineara.errors import RuleError, TypeMismatchError, describe_line, user_frame
 from lineara.facts.hints import Shaped, Value
-from lineara.facts.primitive import Elementwise, Outer, Piece, registry
+from lineara.facts.primitive import Elementwise, Outer, Own, Piece, registry
 from lineara.python.user_code import lifted, method, seen
 from lineara.tape.codegen import OPERATORS
 from lineara.tape.contributions import add
@@ -140,6 +141,7 @@ Flat = Callable[..., tuple[Any, ...]]
 def _flat(f: Callable[..., Any], args: tuple) -> tuple[Flat, list[Any]]:
     """f as a function of its moving leaves, with the leaves of its result; and those leaves."""
     leaves, structure = flatten(args)
+    leaves = [as_numpy(v) if is_foreign(type(v)) else v for v in leaves]
     kinds = [kind_of_number(v) for v in leaves]
     moving = [i for i, k in enumerate(kinds) if k in tuple("fc")]
     moving = moving or [i for i, k in enumerate(kinds) if k == "i"]
@@ -335,7 +337,7 @@ class NanReport:
     __repr__ = __str__
 
 
-class _Lines(list):
+class Lines(list):
     """A tape that knows the user's line of every entry, and the name of its operation."""
 
     def __init__(self) -> None:
@@ -343,6 +345,7 @@ class _Lines(list):
         self.lines: list[tuple[str, str]] = []
 
     def append(self, entry: object) -> None:
+        """One more entry, recorded by the user's code that runs now."""
         super().append(entry)
         frame = sys._getframe(1)
         where = user_frame(frame)
@@ -384,7 +387,7 @@ def explain_nan(f: Callable[..., Any], *x: Any) -> NanReport:
     no NaN or infinity in the value or in the gradient
     """
     with open_level() as level, np.errstate(all="ignore"):
-        level.start(tape := _Lines())
+        level.start(tape := Lines())
         leaves = Leaves(level, x, method)
         lifted = lift_args(x, range(len(x)), leaves)
         results = flatten(seen(f)(*lifted))[0]
@@ -394,7 +397,7 @@ def explain_nan(f: Callable[..., Any], *x: Any) -> NanReport:
         return NanReport((*born, *births), _names(x, leaves, reached, lifted))
 
 
-def _values(tape: _Lines) -> list[Birth]:
+def _values(tape: Lines) -> list[Birth]:
     """Operations whose value is not finite though their operands are; the first of them."""
     for entry, (name, line) in zip(tape, tape.lines, strict=True):
         out, parents = _edges(entry)
@@ -500,6 +503,8 @@ def _weight(name: str, out: object, parents: list[Any], place: int) -> Any:
 
 
 def _content(c: Value) -> Any:
+    if type(c) is Own:
+        return c.finish()
     return c.x_bar if type(c) is Piece else c.u if type(c) is Outer else c
 
 

@@ -6,6 +6,7 @@ that line, too.  `docs/errors/` has a page for each class.
 """
 
 import linecache
+import pickle
 import re
 import sys
 import sysconfig
@@ -139,7 +140,18 @@ class ShapeError(LinearaError, ValueError):
 
 
 class BoundsError(LinearaError, IndexError):
-    """An index that does not lie in its array."""
+    """An index that does not lie in its array; `plain` is NumPy's own error, where it has one."""
+
+    plain: IndexError | None = None
+
+    @classmethod
+    def beside(cls, plain: Exception, message: str) -> "BoundsError | ShapeError":
+        """The error for one of NumPy's, which remembers it: of an index, or of shapes."""
+        if not isinstance(plain, IndexError):
+            return ShapeError(message)
+        error = cls(message)
+        error.plain = plain
+        return error
 
 
 class TypeMismatchError(LinearaError, TypeError):
@@ -230,6 +242,10 @@ class RuleError(LinearaError):
     """A rule or builder that does not keep its law (dot-product identity, finite difference)."""
 
     refuses = True
+
+
+class PickleError(LinearaError, pickle.PickleError):
+    """What pickle cannot write, or what another version of Lineara has written."""
 
 
 class StructureError(LinearaError, ValueError):

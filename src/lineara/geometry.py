@@ -48,13 +48,16 @@ from lineara.containers.points import (
 )
 from lineara.cotangent import Builder, Zero
 from lineara.errors import GeometryError
+from lineara.facts.box import Box
 from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.types import show_type
 from lineara.python.user_code import seen
+from lineara.tape.node import staged
 from lineara.trees import flatten, map_leaves, unflatten
 from lineara.trees.kinds import kind_of
 
 DUAL = "__lineara_dual__"  # where a class of cotangents keeps the class of the tangents
+CODUALS = "__lineara_coduals__"  # where a class of tangents keeps the classes of the cotangents
 
 C = TypeVar("C", bound=type)
 
@@ -140,6 +143,9 @@ def _pair(tangent: type, cotangent: type) -> None:
                 "declare a class of cotangents for each"
             )
         setattr(cotangent, DUAL, tangent)
+    if _is_user_class(tangent):
+        held = vars(tangent).get(CODUALS, ())
+        setattr(tangent, CODUALS, held if cotangent in held else (*held, cotangent))
 
 
 def _is_user_class(cls: type) -> bool:
@@ -363,10 +369,12 @@ class Metric:
     """From cotangents to tangents: what a gradient needs before a point can step along it.
 
     `metric(g)` is the tangent of a gradient (it is the *inverse* metric tensor, a preconditioner):
-    linear, symmetric and positive, which `check` tests.  `Metric.L2` leaves the numbers as they
-    are, `Metric.diag(tree)` multiplies each leaf by its own number (or array, or quantity),
-    `Metric.matrix(M)` is a matrix on the numbers in their order, and `Metric(f)` any function.
-    A sparse gradient gives a sparse tangent, except through a matrix.
+    linear, symmetric and positive, which `check` tests.  `metric.lower(v)` is the way back, from
+    tangents to cotangents (the metric tensor; the Riesz map of the inner product).  `Metric.L2`
+    leaves the numbers as they are, `Metric.diag(tree)` multiplies each leaf by its own number (or
+    array, or quantity, traced ones too), `Metric.matrix(M)` is a matrix on the numbers in their
+    order, and `Metric(f, lower=g)` any function f and its inverse g, which may be left out.
+    A sparse gradient gives a sparse tangent, and the other way round, except through a matrix.
 
     Raises GeometryError for a matrix or a number that is no metric, and in `check` for samples that
     show it not symmetric or not positive.
@@ -379,24 +387,34 @@ class Metric:
     6.2
     >>> Metric.matrix(np.array([[2.0, 1.0], [1.0, 2.0]]))([1.0, 0.0])
     [2.0, 1.0]
+    >>> metric.lower(metric({"w": np.ones(2), "b": 3.0}))
+    {'w': array([1., 1.]), 'b': 3.0}
     """
 
     L2: ClassVar["Metric"]
 
-    def __init__(self, raise_index: Callable[[Any], Any], name: str | None = None) -> None:
-        self._raise = raise_index
+    def __init__(
+        self,
+        raise_index: Callable[[Any], Any],
+        name: str | None = None,
+        *,
+        lower: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self._raise, self._lower = raise_index, lower
         self._name = name or f"Metric({getattr(raise_index, '__name__', raise_index)})"
 
     @classmethod
     def diag(cls, tree: Any) -> "Metric":
         """Each leaf times its own positive number; `tree` may stop above the leaves.
 
+        GeometryError for a number that is not positive; a program's numbers are not looked at.
+
         >>> Metric.diag(0.5)((4.0, [2.0]))
         (2.0, [1.0])
         """
         for weight in flatten(tree)[0]:
-            size = weight.magnitude if is_quantity(weight) else weight
-            if not np.all(np.asarray(size) > 0):
+            size = _number_of(weight)
+            if size is not None and not np.all(np.asarray(size) > 0):
                 raise GeometryError(
                     f"Metric.diag: a metric is positive, but was given {weight!r}; "
                     "leave what must not move out of the differentiated arguments"
@@ -405,7 +423,10 @@ class Metric:
         def raised(g: Tree) -> Any:
             return map_leaves(scale, *_matching(tree, g))
 
-        return cls(raised, f"Metric.diag({tree!r})")
+        def lowered(v: Tree) -> Any:
+            return map_leaves(_unscale, *_matching(tree, v))
+
+        return cls(raised, f"Metric.diag({tree!r})", lower=lowered)
 
     @classmethod
     def matrix(cls, matrix: Any) -> "Metric":
@@ -413,22 +434,46 @@ class Metric:
         if isinstance(matrix, np.ndarray):
             _check_matrix(matrix)
 
-        def raised(g: Tree) -> Any:
-            leaves, structure = flatten(g)
-            flat = np.concatenate([np.ravel(x) for x in leaves])
-            moved = np.split(matrix @ flat, np.cumsum([np.size(x) for x in leaves])[:-1])
-            shaped = [
-                m.reshape(np.shape(x)) if np.ndim(x) else m[0].item()
-                for m, x in zip(moved, leaves, strict=True)
-            ]
-            return unflatten(structure, shaped)
+        def on_numbers(act: Callable[[Any], Any]) -> Callable[[Any], Any]:
+            def moved(g: Tree) -> Any:
+                leaves, structure = flatten(g)
+                flat = np.concatenate([np.ravel(x) for x in leaves])
+                parts = np.split(act(flat), np.cumsum([np.size(x) for x in leaves])[:-1])
+                shaped = [
+                    m.reshape(np.shape(x)) if np.ndim(x) else m[0].item()
+                    for m, x in zip(parts, leaves, strict=True)
+                ]
+                return unflatten(structure, shaped)
 
-        return cls(raised, f"Metric.matrix({show_type(matrix)})")
+            return moved
+
+        back = None
+        if isinstance(matrix, np.ndarray):
+            back = on_numbers(lambda flat: np.linalg.solve(matrix, flat))
+        raised = on_numbers(lambda flat: matrix @ flat)
+        return cls(raised, f"Metric.matrix({show_type(matrix)})", lower=back)
 
     def __call__(self, g: Tree) -> Any:
         """The tangent of a cotangent, in the type that was declared for tangents."""
         raised = self._raise(g)
         return _as_tangent(raised)
+
+    def lower(self, v: Tree) -> Any:
+        """The cotangent of a tangent, in the type that was declared: the inverse of `metric(g)`.
+
+        GeometryError where the metric knows one direction only, and where the class of the tangent
+        belongs to several classes of cotangents.
+
+        >>> Metric.diag(0.5).lower((2.0, [1.0]))
+        (4.0, [2.0])
+        """
+        if self._lower is None:
+            raise GeometryError(
+                f"lower: {self!r} was given as a function from cotangents to tangents, and its "
+                "inverse is not known; give it as Metric(f, lower=g), or take a Metric.diag or a "
+                "Metric.matrix of an array"
+            )
+        return _as_cotangent(self._lower(v))
 
     def inner(self, g: Tree, h: Tree) -> Any:
         """The inner product of two cotangents."""
@@ -440,6 +485,8 @@ class Metric:
 
     def check(self, *samples: Any, tolerance: float = 1e-9) -> None:
         """Raise GeometryError unless the metric is symmetric and positive on these cotangents.
+
+        Where `lower` is known, it is tested to be the inverse.
 
         >>> Metric.L2.check(1.0, -2.0)
         >>> Metric(lambda g: -g).check(1.0)  # doctest: +ELLIPSIS
@@ -454,6 +501,8 @@ class Metric:
                     f"Metric.check: inner(g, g) = {size!r} for g = {g!r}, but a metric is positive"
                 )
             self._check_symmetry(g, samples[:i], tolerance)
+            if self._lower is not None:
+                self._check_inverse(g, size, tolerance)
 
     def _check_symmetry(self, g: object, others: Sequence[Any], tolerance: float) -> None:
         for h in others:
@@ -464,11 +513,20 @@ class Metric:
                     f"g = {g!r}, h = {h!r}; a metric is symmetric"
                 )
 
+    def _check_inverse(self, g: Tree, size: Any, tolerance: float) -> None:
+        again = self.lower(self(g))
+        rest = map_leaves(operator.sub, again, g)
+        if not self.inner(rest, rest) <= tolerance**2 * size:
+            raise GeometryError(
+                f"Metric.check: lower(metric(g)) = {again!r} for g = {g!r}; lower is the inverse "
+                "of the metric"
+            )
+
     def __repr__(self) -> str:
         return self._name
 
 
-Metric.L2 = Metric(lambda g: g, "Metric.L2")
+Metric.L2 = Metric(lambda g: g, "Metric.L2", lower=lambda v: v)
 
 
 def _as_tangent(g: Value) -> Any:
@@ -480,6 +538,38 @@ def _as_tangent(g: Value) -> Any:
 
 def _dual(x: Tree) -> Any:
     return getattr(type(x), DUAL, None)
+
+
+def _as_cotangent(v: Value) -> Any:
+    """A container of tangents with each declared class replaced by that of its cotangents."""
+    if kind_of(type(v)) is None:
+        return v
+    return map_leaves(_covector, v, is_leaf=lambda x: hasattr(type(x), CODUALS))
+
+
+def _covector(x: Any) -> Any:
+    classes = getattr(type(x), CODUALS, ())
+    if len(classes) > 1:
+        names = " and ".join(c.__name__ for c in classes)
+        raise GeometryError(
+            f"lower: the tangents {type(x).__name__} belong to the cotangents {names}; declare a "
+            "class of tangents for each"
+        )
+    return recast(classes[0], x) if classes else x
+
+
+def _unscale(c: Value, v: Value) -> Any:
+    return map_leaves(lambda x: x / c, v)
+
+
+def _number_of(weight: Any) -> Any:
+    """The numbers of a weight, without its unit and without what traces it; None in a program."""
+    size = weight.magnitude if is_quantity(weight) else weight
+    while isinstance(size, Box):
+        if staged(size):
+            return None
+        size = size.v
+    return size
 
 
 def _matching(tree: Shaped, g: Tree) -> tuple[Any, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.colouring import Compression, bidirectional
 from lineara.errors import LinearityError, ShapeError, StructureError, TypeMismatchError
 from lineara.facts.box import Box
 from lineara.facts.hints import Leaf, Tree
@@ -142,9 +143,14 @@ class Basis:
     block: range
     unit: complex = 1.0
     last: bool = False
+    sets: bool = False  # whether the sets of the basis vectors that results depend on are asked for
+    vectors: tuple[np.ndarray, ...] | None = None  # in place of basis vectors, for each leaf
+    lanes: bool = False  # whether coefficients and columns are asked for, where they can be had
 
     def dense(self) -> list[Any]:
         """For each leaf one array, with the axis of the batch in front."""
+        if self.vectors is not None:
+            return [*self.vectors]
         seeds, start, block = [], 0, self.block
         for t in self.types:
             dtype = t.dtype if t.dtype.kind in "fcO" else np.dtype(float)
@@ -167,8 +173,10 @@ class LinearMap:
     """A linear map between spaces of containers of arrays.
 
     `L @ v` applies it, `w @ L` applies its transpose, `L.T` is its transpose (and `L.T.T` is `L`),
-    `L2 @ L1` composes, `L + M`, `L - M`, `2 * L` and `L / 2` combine, `L.to_dense()` is its
-    matrix, in one batched sweep.  `L.work` counts scalar operations.
+    `L2 @ L1` composes, `L + M`, `sum([L, M])`, `L - M`, `2 * L` and `L / 2` combine,
+    `L.to_dense()` is its matrix, in one batched sweep.  `L.work` counts scalar operations.
+
+    Of a builder (`Rows`, `Coo`), `w @ L` is builders where the map keeps it sparse.
 
     Vectors of other shapes are a ShapeError, of other containers a StructureError, complex numbers
     in a real space a TypeMismatchError; `+` and `@` of maps of other spaces a ShapeError.
@@ -193,6 +201,10 @@ class LinearMap:
         batch: Callable[[Sweep, "Basis"], list[Any]],
         *,
         twin: "LinearMap | None" = None,
+        tape: Any = None,
+        terms: "tuple[LinearMap, ...]" = (),
+        factors: "tuple[LinearMap, ...]" = (),
+        scale: Any = None,
     ) -> None:
         self._forward = forward
         self._back = back
@@ -201,6 +213,10 @@ class LinearMap:
         self._work = work
         self._batch = batch
         self._twin = twin
+        self.tape = tape  # whose sweeps these are; None of a map made of others
+        self.terms = terms  # a sum of these, or none
+        self.factors = factors  # a product of these, the first to be applied last, or none
+        self.scale = scale  # what the last factor is multiplied by, of a multiple
 
     @property
     def work(self) -> Work:
@@ -231,6 +247,21 @@ class LinearMap:
         """The map applied to a vector: the same as `L @ v`."""
         return self.codomain.tree(self._forward(self.domain.leaves(v, "applying a linear map")))
 
+    def ahead(self, leaves: list[Any]) -> list[Any]:
+        """The map on the leaves of a vector, as the leaves of the result."""
+        return self._forward(leaves)
+
+    def between(self, domain: Space, codomain: Space, work: Work) -> "LinearMap":
+        """The same map of the leaves between spaces that have these leaves."""
+        sweeps = self._forward, self._back
+        return LinearMap(*sweeps, domain, codomain, lambda: work, self._batch, tape=self.tape)
+
+    def __copy__(self) -> "LinearMap":
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "LinearMap":
+        return self  # it has its own copy of what it needs
+
     def __matmul__(self, other: object) -> Any:
         if isinstance(other, LinearMap):
             return self._compose(other)
@@ -252,6 +283,7 @@ class LinearMap:
             self.codomain,
             lambda: self.work + first.work,
             self._batch,
+            factors=(self, first),
         )
 
     def __add__(self, other: "LinearMap") -> "LinearMap":
@@ -268,7 +300,11 @@ class LinearMap:
             self.codomain,
             lambda: self.work + other.work,
             self._batch,
+            terms=(self, other),
         )
+
+    def __radd__(self, other: object) -> "LinearMap":  # the 0 that a sum begins with
+        return self if type(other) is int and other == 0 else NotImplemented
 
     def __mul__(self, c: object) -> "LinearMap":
         return self._scaled(operator.mul, c)
@@ -288,6 +324,8 @@ class LinearMap:
             self.codomain,
             self._work,
             self._batch,
+            factors=(self,),
+            scale=by(1.0, c),
         )
 
     def __neg__(self) -> "LinearMap":
@@ -376,6 +414,88 @@ class LinearMap:
         joined = flat[0] if len(flat) == 1 else np.concatenate(flat, axis=1)
         joined = joined.T if ahead else joined
         return np.ascontiguousarray(joined) if isinstance(joined, np.ndarray) else joined
+
+    def pattern(self) -> Any:
+        """Which scalars of a result depend on which of a vector: a boolean `scipy.sparse` array.
+
+        It holds of the point of the derivative, and follows from the operations that were done
+        there, not from their numbers.  TypeMismatchError for complex numbers.
+
+        >>> import numpy as np, lineara
+        >>> _, L = lineara.linearize(lambda x: x[1:] * x[:-1], np.zeros(3))
+        >>> L.pattern().toarray().astype(int)
+        array([[1, 1, 0],
+               [0, 1, 1]])
+        """
+        from scipy.sparse import csr_array, vstack
+
+        if any([is_complex(t) for t in (*self.domain.types, *self.codomain.types)]):
+            raise TypeMismatchError(
+                "pattern: the map is one of complex numbers, and sparse matrices are of real ones; "
+                "give the real and the imaginary part as two arguments, or ask for to_dense()"
+            )
+        m, n = self.shape
+        basis = Basis(self.domain.types, range(n), sets=True)
+        blocks = self._batch(self._forward, basis)
+        pairs = zip(blocks, self.codomain.types, strict=True)
+        rows = [csr_array((t.size, n), dtype=bool) if b is None else b for b, t in pairs]
+        return vstack(rows, format="csr") if rows else csr_array((m, n), dtype=bool)
+
+    def lanes(self) -> list[Any]:
+        """For each leaf of a result the coefficients and columns of its elements, or None for zero.
+
+        Numbers may be traced: which columns there are follows from the operations alone.  Raises
+        StructureError where an operation gives something else than an array.
+        """
+        basis = Basis(self.domain.types, range(self.domain.size), lanes=True)
+        return self._batch(self._forward, basis)
+
+    def to_sparse(self, pattern: Any = None) -> Any:
+        """The matrix as a `scipy.sparse` array in compressed rows, from as few products as it can.
+
+        Columns that share no row are found by one product, rows that share no column by one that is
+        transposed.  One more product tests it: StructureError where a `pattern` of one's own lacks
+        an entry, ShapeError for one of another shape.  TypeMismatchError for complex numbers.
+
+        >>> import numpy as np, lineara
+        >>> _, L = lineara.linearize(lambda x: x[1:] * x[:-1], np.array([1.0, 2.0, 3.0]))
+        >>> L.to_sparse().toarray()
+        array([[2., 1., 0.],
+               [0., 3., 2.]])
+        """
+        return self.compressed(bidirectional(self.pattern() if pattern is None else pattern))
+
+    def compressed(self, compression: Compression) -> Any:
+        """The matrix from the products that a compression asks for, and one that tests it."""
+        forward, back = compression.seeds
+        if compression.pattern.shape != self.shape:
+            raise ShapeError(
+                f"to_sparse: the pattern is one of {compression.pattern.shape}, and the map one of "
+                f"{self.shape}"
+            )
+        ys = self._on_vectors(np.concatenate([forward, compression.probe[None]]))
+        matrix = compression.matrix(ys[:-1], self.T._on_vectors(back))
+        compression.test(matrix, ys[-1])
+        return matrix
+
+    def on_vector(self, vector: np.ndarray) -> np.ndarray:
+        """The map on the numbers of a vector, as the numbers of the result."""
+        return self._on_vectors(vector[None])[0]
+
+    def _on_vectors(self, vectors: np.ndarray) -> np.ndarray:
+        """The map on the rows of a matrix, as the rows of another, in one batched sweep."""
+        k = len(vectors)
+        if not k:
+            return np.zeros((0, self.codomain.size))
+        stops = np.cumsum([t.size for t in self.domain.types])[:-1]
+        pairs = zip(np.split(vectors, stops, axis=1), self.domain.types, strict=True)
+        leaves = tuple([np.ascontiguousarray(p).reshape(k, *t.shape) for p, t in pairs])
+        ys = self._batch(self._forward, Basis(self.domain.types, range(k), vectors=leaves))
+        rows = [
+            np.zeros((k, t.size)) if y is None else np.reshape(_repeat(y, k, t), (k, t.size))
+            for y, t in zip(ys, self.codomain.types, strict=True)
+        ]
+        return rows[0] if len(rows) == 1 else np.concatenate(rows, axis=1)
 
     def aslinearoperator(self) -> Any:
         """As a `scipy.sparse.linalg.LinearOperator` on flat vectors, for iterative solvers."""

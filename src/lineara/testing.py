@@ -8,6 +8,7 @@ import sys
 import tracemalloc
 from collections.abc import Callable, Iterable, Sequence
 from itertools import islice, product
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,8 @@ def check_builder(source: Any) -> None:
     `source` is a list of cotangents of one value; or a function from a size to such a list, or a
     class with a static method `examples(size)` that is one: then the costs are checked too, for
     that of adding must not grow with the size.  Cotangents of your own class T need
-    `T.merge(terms)` and `finish(like)`, or `+`; `T.zero(like)` and `T.inject(value)` are checked
-    where they exist.
+    `T.merge(terms)` or `+`, and `finish(like)`; where a sum is its own value, `T.zero(like)` and
+    `==`.  `T.zero(like)` and `T.inject(value)` are checked where they exist.
 
     >>> check_builder([1.0, 2.5, -4.0])
     >>> check_builder(lambda n: [{"w": np.ones(n)}, {"b": 2.0}])
@@ -39,9 +40,16 @@ def check_builder(source: Any) -> None:
     lineara.errors.RuleError: check_builder: commutativity (a + b = b + a) fails for 'a', 'b': ...
     """
     make = _maker(source)
+    if isinstance(make, type) or (make is None and not isinstance(source, Iterable)):
+        given = f"the class {make.__name__}" if make is not None else f"one {type(source).__name__}"
+        raise RuleError(
+            f"check_builder: {given} is given; give a list of cotangents, a function from a size "
+            "to one, or a class that has it as a static method `examples(size)`"
+        )
     samples = list(source if make is None else make(SMALL))
     if not samples:
         raise RuleError("check_builder: there are no samples; give at least one cotangent")
+    _check_methods(samples[0])
     for name, law in _LAWS.items():
         for terms in islice(product(samples, repeat=law.__code__.co_argcount), 64):
             _hold(name, law(*terms), terms)
@@ -51,6 +59,32 @@ def check_builder(source: Any) -> None:
 
 def _maker(source: Tree) -> Any:
     return getattr(source, "examples", source if callable(source) else None)
+
+
+def _check_methods(sample: Tree) -> None:
+    """Name the method that a class with some of a builder's methods lacks."""
+    kind = type(sample)
+    has = {n for n in ("merge", "finish", "zero", "inject", "__add__") if hasattr(kind, n)}
+    lacks = None
+    if kind.__module__.startswith("lineara."):
+        return
+    if has & {"finish", "zero", "inject"} and not has & {"merge", "__add__"}:
+        lacks = "merge(terms), a static method that adds them, or a + of two"
+    elif "merge" in has and "finish" not in has:
+        lacks = "finish(like), which gives the number or array that the terms add up to"
+    elif (
+        has
+        and "finish" not in has
+        and ("zero" not in has or kind.__eq__ is object.__eq__)
+        and kind.__module__ != "builtins"
+        and not isinstance(sample, Number | np.ndarray)
+        and fields(sample) is None
+    ):  # sums are their own values, and which is zero nobody else knows
+        lacks = "finish(like); or, where a sum is its own value, zero(like) and an == of two"
+    elif not has and kind.__init__ is object.__init__ and kind.__module__ != "builtins":
+        lacks = "the methods of a builder: merge(terms) and finish(like), or +"
+    if lacks is not None:
+        raise RuleError(f"check_builder: {kind.__name__} lacks {lacks}")
 
 
 # ---- laws: pairs of values that must agree

@@ -204,3 +204,20 @@ def test_lists_functionals_and_functions_cross_the_border():
     assert f(captured, 3.0) == pytest.approx((a * 3 + b) * (a * (a * 3 + b) + b))
     with pytest.raises(CalculusError, match=r"^R \* R is a tuple, but 3\.0 is given$"):
         calculus.function("\\p. fst p + snd p")(3.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "message"),
+    [
+        ("\\x. x * x", (1.0, 2.0), "R is a number, but (1.0, 2.0) is given"),
+        ("\\x. x * x", "2", "R is a number, but '2' is given"),
+        ("\\x. x * x", None, "R is a number, but None is given"),
+        ("\\p:R * R. snd p", (1.0, 2.0, 3.0), "R is a number, but (2.0, 3.0) is given"),
+        ("\\l. fold (\\x. \\y. x * y) 1 l", 3.0, "List R is a list, but 3.0 is given"),
+        ("\\n:Int. n", 2.5, "Int is asked for, but 2.5 is given"),
+    ],
+)
+def test_what_is_no_value_of_the_type_is_refused(text, given, message):
+    with pytest.raises(CalculusError) as caught:
+        calculus.function(text)(given)
+    assert caught.value.message == message

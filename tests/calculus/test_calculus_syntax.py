@@ -3,6 +3,7 @@
 import pytest
 
 from lineara import calculus
+from lineara.calculus import types as ty
 from lineara.calculus.parse import parse
 from lineara.calculus.symbols import standard
 from lineara.errors import CalculusError
@@ -17,6 +18,16 @@ TEXTS = [
     ("\\x y. x y", "\\x:R -> R. \\y:R. x y", "(R -> R) -> R -> R"),
     ("\\<x, y>. x * y",
      "\\xy%0:R * R. let x = fst xy%0 in let y = snd xy%0 in multiply(x, y)", "R * R -> R"),
+    ("\\<x, y, <u, v>>. x + y * u + v",
+     "\\xyuv%0:R * R * R * R. let x = fst xyuv%0 in let y = fst (snd xyuv%0) in "
+     "let uv%0 = snd (snd xyuv%0) in let u = fst uv%0 in let v = snd uv%0 in "
+     "x + multiply(y, u) + v", "R * R * R * R -> R"),
+    ("dual(\\<x, y>. 2 * x + y; covec(1))",
+     "dual(\\xy%0:R * R. let x = fst xy%0 in let y = snd xy%0 in multiply(2, x) + y; covec(1))",
+     "(R * R)^"),
+    ("let f <x, y> = x * y in f <2, 3>",
+     "let f = \\xy%0:R * R. let x = fst xy%0 in let y = snd xy%0 in multiply(x, y) in f <2, 3>",
+     "R"),
     ("<1, 2, 3>", "<1, <2, 3>>", "R * R * R"),
     ("(1 + 2) + 3 + 4", "(1 + 2) + 3 + 4", "R"),
     ("J{sin}(2) 3", "J{sin}(2) 3", "R"),
@@ -89,6 +100,10 @@ ERRORS = [
      "1:17: dual needs a map that is linear in x, and multiply(x, x) is not linear in it; linear "
      "are sums, pairs, fst, snd, a product with what does not contain it, and it as the function "
      "that is applied\n  dual(\\x. 2 * (x * x); covec(1))\n                  ^"),
+    ("dual(\\<x, y>. x * y; covec(1))",
+     "1:17: dual needs a map that is linear in <x, y>, and multiply(x, y) is not linear in it; "
+     "linear are sums, pairs, fst, snd, a product with what does not contain it, and it as the "
+     "function that is applied\n  dual(\\<x, y>. x * y; covec(1))\n                  ^"),
     ("dual(\\x. x + 1; covec(1))",
      "1:14: dual needs a map that is linear in x, and 1 is not linear in it; linear are sums, "
      "pairs, fst, snd, a product with what does not contain it, and it as the function that is "
@@ -109,7 +124,8 @@ ERRORS = [
      "  let rec f = 3 in f\n          ^"),
     ("(1 + ", "1:6: the text ends here; expected a term\n  (1 + \n       ^"),
     ("let x 3",
-     "1:7: '3' is not expected here; expected '(' or ':' or '=' or a name\n  let x 3\n        ^"),
+     "1:7: '3' is not expected here; expected '(' or ':' or '<' or '=' or a name\n"
+     "  let x 3\n        ^"),
     ("1 ? 2", "1:3: the character '?' has no meaning\n  1 ? 2\n    ^"),
     ("symbol f x = \\y. x in f(1)",
      "1:8: a function symbol maps numbers to numbers, but f is R -> R -> R\n"
@@ -195,3 +211,36 @@ def test_no_definition_of_the_prelude_is_called_as_a_symbol_is():
 def test_an_operation_with_an_order_is_no_symbol():
     assert {"polygamma", "bessel_i", "length"}.isdisjoint(standard())
     assert {"tanh", "copysign", "hypot"} <= standard().keys()
+
+
+# --- what is no term, and what is no type ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("asked", ["run", "type_of", "gradient", "function", "linear_a", "reduce"])
+def test_what_is_neither_a_term_nor_a_text_is_an_error_in_words(asked):
+    with pytest.raises(CalculusError) as caught:
+        getattr(calculus, asked)(3.5)
+    assert str(caught.value) == (
+        f"calculus.{asked} takes a term or a text, such as r'\\x. x * x', and got 3.5; "
+        "calculus.of(f) is the term of a Python function"
+    )
+
+
+@pytest.mark.parametrize("asked", ["show", "check"])
+def test_what_is_no_term_is_an_error_in_words(asked):
+    with pytest.raises(CalculusError) as caught:
+        getattr(calculus, asked)("x")
+    assert str(caught.value) == (
+        f"calculus.{asked} takes a term, and got 'x'; calculus.term reads one"
+    )
+
+
+@pytest.mark.parametrize("foreign", [float, 3, None, "R"])
+@pytest.mark.parametrize("around", [lambda t: t, ty.Dual, lambda t: ty.Arrow(ty.R, t)])
+def test_what_is_no_type_is_an_error_in_words_wherever_it_lies(around, foreign):
+    with pytest.raises(CalculusError) as caught:
+        ty.show(around(foreign))
+    assert str(caught.value) == (
+        f"calculus.types.show: {foreign!r} is no type of the calculus; a type is R, INT, BOOL, "
+        "or a Product, Arrow, Dual, ListOf, Row or Hole"
+    )

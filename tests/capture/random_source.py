@@ -482,7 +482,8 @@ RAISING = {  # what may raise an exception of a class
         "{t} = checked({x}, {c})", "{t} = math.acos(np.sin({x}) * 1.2)",
     ],
     "ZeroDivisionError": [
-        "{t} = 1.0 / ({k} % 3)", "{t} = 0.5 ** ({k} % 2) / float(round(math.sin({x}) * 1.5))",
+        "{t} = 1.0 / (int({k}) % 3)",
+        "{t} = 0.5 ** (int({k}) % 2) / float(round(math.sin({x}) * 1.5))",
     ],
     "IndexError": ["{t} = {a}[{k}]", "{t} = np.sin({a}[{k} - m])"],
     "AssertionError": ["assert {x} > {c}, 'low'\n{t} = {c}"],

@@ -361,6 +361,18 @@ def test_the_error_says_what_the_choice_is_and_what_works():
     assert "return returned(x) * 2" in str(e.value)
 
 
+def a_module_or_a_number(x):
+    if x[0] > 0:
+        return np
+    return x[1]
+
+
+def test_the_error_names_a_module_too():
+    with pytest.raises(StagingError) as e:
+        capture(a_module_or_a_number, X)
+    assert "it is module or f64[] as the program runs" in e.value.message
+
+
 def test_lists_that_can_be_changed_are_not_chosen_from():
     with pytest.raises(StructureError, match="make it the same containers"):
         capture(lambda x: len([x[0]] if x[0] > 0 else [x[0], x[1]]), X)

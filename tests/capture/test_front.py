@@ -71,6 +71,15 @@ def test_a_report_says_what_each_statement_became():
     assert "\n  constants\n    rows: its value is needed at test_front.py:" in text
 
 
+def test_a_report_counts_all_rounds_of_a_comprehension():
+    def pairs(x):
+        places = [(i, 7 * i % 5) for i in range(6)]
+        return sum([x[i] * x[k] for i, k in places])
+
+    report = explain(pairs, X)
+    assert [e.what for e in report.statements][:1] == ["written out: it has 6 rounds"]
+
+
 def test_a_report_of_a_jitted_function_says_what_programs_there_are_and_why(monkeypatch):
     monkeypatch.setitem(SETTINGS, "scale", scale := [1.0, 2.0])
     f = jit(model)

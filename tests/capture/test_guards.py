@@ -1,6 +1,8 @@
 """Guards: what a program depends on is compared by identity, and in full where that differs."""
 
 import collections
+import functools
+import tracemalloc
 import types
 
 import numpy as np
@@ -8,9 +10,12 @@ import pytest
 from call_counts import calls
 
 from lineara import grad, jit
+from lineara.engines import with_room
+from lineara.engines.native import is_installed
 from lineara.errors import StagingError
 from lineara.staging.capture.containers import Snapshot
 from lineara.staging.capture.guards import Guard
+from lineara.staging.capture.quick_calls import attached
 
 
 class Slots:
@@ -26,9 +31,33 @@ class Derived(Base):
 
 
 def quick(guard):
-    """Whether the code of a guard says that all is as it was."""
+    """Whether the code of a guard says that all is as it was; machine code says the same."""
     assert guard.code is not None, "it was asked"
-    return guard.code.holds()
+    said = guard.code.holds()
+    if is_installed():
+        assert by_machine_code(guard) == said
+    return said
+
+
+class Called:
+    def __call__(self, *args):
+        return "Python is called"
+
+
+@functools.cache
+def doubled():
+    """A form of one argument, and a program that is machine code."""
+    f = jit(lambda x: x * 2.0, engine="native")
+    for _ in range(3):
+        f(2.0)
+    (q,) = f.recent
+    return q
+
+
+def by_machine_code(guard):
+    x = with_room(Called)()
+    table = attached(x, Called, [doubled()._replace(guard=guard)])
+    return with_room(Called) is not Called and table is not None and x(2.0) == 4.0
 
 
 class Plain:
@@ -210,6 +239,38 @@ def test_what_is_equal_under_another_identity_is_no_change():
     assert f.captures == 2
 
 
+class Rated:
+    rate = 3.0
+
+    def __init__(self):
+        self.k = 2.0
+
+    def scaled(self, x):
+        return self.rate * self.k * x
+
+
+class More(Rated):
+    pass
+
+
+@pytest.mark.parametrize("engine", ["adaptive", "native"])
+@pytest.mark.parametrize("make", [More, lambda: {"in": [More()]}], ids=["itself", "within"])
+def test_what_the_class_of_an_argument_has_is_looked_at(make, engine, monkeypatch):
+    def f(model, x):
+        return (model["in"][0] if isinstance(model, dict) else model).scaled(x)
+
+    if engine == "native":
+        pytest.importorskip("llvmlite")
+    g = jit(f, engine=engine)
+    model = make()
+    assert [g(model, 5.0) for _ in range(4)] == [30.0] * 4
+    monkeypatch.setattr(Rated, "rate", 4.0)
+    assert [g(model, 5.0) for _ in range(4)] == [40.0] * 4
+    monkeypatch.setattr(Rated, "scaled", lambda self, x: self.k * x)
+    assert [g(model, 5.0) for _ in range(4)] == [10.0] * 4
+    assert g.captures == 3
+
+
 def test_a_call_asks_the_same_however_much_is_reached():
     def calls_with(n):
         numbers, table = [float(k) for k in range(n)], {f"k{k}": float(k) for k in range(n)}
@@ -221,6 +282,41 @@ def test_a_call_asks_the_same_however_much_is_reached():
         return calls(lambda: f(2.0), warm=3)
 
     assert calls_with(1000) == calls_with(10)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "c16", "i8", "u1", "?", ">f8"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_each_element_of_a_large_array_in_an_attribute_is_compared(dtype, order):
+    plain = Plain()
+    plain.w = np.array(np.arange(600).reshape(20, 30) % 2, dtype, order=order)
+    guard = Guard(Snapshot(lambda: plain.w))
+    assert not guard.is_stale()
+    assert quick(guard)
+    for place in ((0, 0), (7, 11), (19, 29)):
+        was = plain.w[place]
+        plain.w[place] = 1 - was
+        assert not quick(guard)
+        assert guard.is_stale()
+        plain.w[place] = was
+        assert not guard.is_stale()
+        assert quick(guard)
+
+
+def test_a_large_array_in_an_attribute_is_compared_where_it_lies():
+    plain = Plain()
+    plain.w = np.zeros(100_000)
+    guard = Guard(Snapshot(lambda: plain.w))
+    assert not guard.is_stale()
+    assert quick(guard)
+    tracemalloc.start()
+    try:
+        assert guard.code.holds()
+        assert tracemalloc.get_traced_memory()[1] < plain.w.nbytes / 100
+    finally:
+        tracemalloc.stop()
+    plain.w[-1] = -0.0
+    assert not quick(guard)
+    assert guard.is_stale()
 
 
 def test_forms_of_calls_that_take_turns_run_at_once():

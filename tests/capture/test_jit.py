@@ -165,7 +165,7 @@ def test_what_is_written_into_an_argument_reaches_the_callers_array():
         assert np.array_equal(y, plain_y)
     with pytest.raises(MutationError, match="given in several places was written in one of them"):
         scale(x, x)
-    with pytest.raises(StagingError, match="jit: scale writes into its arguments"):
+    with pytest.raises(StagingError, match=r"^scale writes into its arguments"):
         grad(scale)(x, y)
 
 

@@ -1,6 +1,7 @@
 """Lists that grow, or are read and written where staged numbers say: arrays hold their items."""
 
 import copy
+import dataclasses
 import heapq
 import re
 
@@ -39,6 +40,49 @@ def appended_under_a_condition(x):
     for y in ys:
         s += y * y
     return s + len(ys) * ys[-1]
+
+
+def of_other_lengths(x):
+    ys = []
+    if x[0] > 0.2:
+        ys.append(x[1])
+    else:
+        ys.append(x[0])
+        ys.append(x[1])
+        if x[2] > 0:
+            ys.append(x[3])
+    return ys[-1] * len(ys)
+
+
+@dataclasses.dataclass
+class Account:
+    balance: float = 0.0
+    history: list = dataclasses.field(default_factory=list)
+    given: list = dataclasses.field(default_factory=list)
+
+    def withdraw(self, v):
+        if v < 0.5:
+            return False
+        self.balance += v
+        self.history.append(self.balance)
+        return True
+
+
+def in_fields(x):
+    fees = []
+    a, b = Account(given=fees), Account()
+    for v in x:
+        if not a.withdraw(v):
+            a.balance -= 0.1
+            fees.append(v)
+        elif len(a.history) > 1:
+            b.withdraw(2 * v)
+    return (
+        a.balance
+        + a.history[-1] * len(a.history)
+        + sum(b.history)
+        + sum(a.given) ** 2 * (a.given is fees)
+    )
 
 
 def a_recurrence(x):
@@ -203,7 +247,7 @@ FUNCTIONS = [
     appended, appended_under_a_condition, a_recurrence, a_table, a_stack, a_trajectory,
     nested_loops_append, tuples, some_of_each_round, left_early, parts_of_it, sorted_and_new,
     another_list_each_round, in_an_object, in_a_function_that_is_called,
-    a_stack_that_only_falls, a_queue_that_stays_short, under_two_names,
+    a_stack_that_only_falls, a_queue_that_stays_short, under_two_names, of_other_lengths, in_fields,
 ]  # fmt: skip
 
 
@@ -805,3 +849,32 @@ def test_compiled_code_that_compares_what_lies_in_a_stacked_list_is_refused(use)
 
     with pytest.raises(StagingError, match="C code read the storage of a list that is held"):
         lineara.jit(f)(X)
+
+
+def by_priority(x):
+    heap = [(7 * i % 5, i) for i in range(len(x))]
+    heapq.heapify(heap)
+    total, time = 0.0, 0.0
+    while heap:
+        _, i = heapq.heappop(heap)
+        time += x[i]
+        total += time * time
+    return total
+
+
+def pushed_again(x):
+    heap, s, left = [(i, i) for i in range(5)], 0.0, 9
+    while heap and left:
+        at, i = heapq.heappop(heap)
+        s = s * 0.5 + x[i]
+        left -= 1
+        heapq.heappush(heap, (at + 3 + i, i))
+    return s
+
+
+@pytest.mark.parametrize("f", [by_priority, pushed_again], ids=lambda f: f.__name__)
+def test_a_list_is_as_it_was_where_a_loop_cannot_be_a_form(f):
+    assert lineara.jit(f)(X) == f(X)
+    want = lineara.grad(f)(X)
+    np.testing.assert_allclose(lineara.jit(lineara.grad(f))(X), want, rtol=1e-14)
+    np.testing.assert_allclose(lineara.grad(lineara.jit(f))(X), want, rtol=1e-14)

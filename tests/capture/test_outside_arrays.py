@@ -134,7 +134,6 @@ READS |= {f.__name__: f for f in [
 ]}  # fmt: skip
 CONSTANT = {
     "a comprehension",
-    "a mask",
     "an attribute of an object",
     "by a text",
 }  # what is compared whole
@@ -310,3 +309,21 @@ def test_explain_tells_of_the_arrays():
         assert report.refused is None
     assert explain(reads, 2.0).inputs == ("float64[100]",)
     assert len(explain(reads, 2.0).statements) == 0
+
+
+def until(x):
+    while x < 10.0 * W[7]:
+        x = x + 1.0
+    return x
+
+
+def test_what_is_written_into_another_array_of_the_name_is_read_by_machine_code(monkeypatch):
+    g = jit(until)  # the loop is compiled at once
+    monkeypatch.setitem(globals(), "W", np.full(100, 0.5))
+    assert [g(2.0), g(2.0)] == [5.0, 5.0]
+    other = np.full(100, 0.5)
+    monkeypatch.setitem(globals(), "W", other)
+    assert [g(2.0), g(2.0)] == [5.0, 5.0]
+    other[7] = 0.75
+    assert [g(2.0), g(2.0)] == [8.0, 8.0]
+    assert g.captures == 1

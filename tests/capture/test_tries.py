@@ -211,6 +211,55 @@ def in_a_conditional_expression(x):
     return y * x[4]
 
 
+def an_index_that_no_array_has(x):
+    try:
+        y = np.sin(x[0])
+        y = y + x[len(x)]
+    except IndexError as e:
+        y = x[0] * (2 if "out of bounds for axis 0" in str(e) else 3)
+    return y
+
+
+def too_many_indices(x):
+    try:
+        y = x[0, 1]
+    except LookupError:
+        y = x[1]
+    finally:
+        x = x * 2
+    return y * x[2]
+
+
+def a_write_where_no_array_is(x):
+    a = x * 1.0
+    try:
+        a[0] = 2.0
+        a[len(x)] = 1.0
+    except IndexError:
+        a[1] = x[0]
+    return a @ x
+
+
+def an_index_after_what_may_raise(x):
+    try:
+        if x[0] > 0:
+            raise Mine("positive")
+        y = x[9]
+    except Mine:
+        y = x[1]
+    except IndexError:
+        y = x[2] * x[3]
+    return y
+
+
+OUT_OF_BOUNDS = [
+    an_index_that_no_array_has,
+    too_many_indices,
+    a_write_where_no_array_is,
+    an_index_after_what_may_raise,
+]
+
+
 FUNCTIONS = [
     rest_is_skipped, division, overflow, an_index, an_index_that_is_written, raised,
     asserted_and_raised, through_calls_in_a_loop, nested, let_through, within_a_loop_with_state,
@@ -219,7 +268,7 @@ FUNCTIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("f", [*FUNCTIONS, *OUT_OF_BOUNDS], ids=lambda f: f.__name__)
 def test_what_handlers_do_is_python_s(f):
     outcomes_agree(f, *CASES)
 
@@ -341,6 +390,63 @@ def test_a_list_that_would_be_held_otherwise_before_a_check_in_a_try_is_refused(
     assert str(error.value).startswith(
         "a try: after what may raise in it, a list that was made before is read or written where "
         "a staged number says, or gets staged values; do that once before the try"
+    )
+
+
+def stack_of_a_helper(x, s):
+    w, k = [], 0
+    for i in range(3):
+        if x[i] > -0.6:
+            w.append((x[i], k))
+        elif w and x[i] < s:
+            k += w.pop()[1] + 1
+    return sum([u * (j + 1) for u, j in w])
+
+
+def of_a_helper(x, s):
+    """Its room was reckoned without the rest of the try: it wrote beside its arrays before."""
+    try:
+        y = stack_of_a_helper(x, s)
+    finally:
+        s *= 0.1
+    return y + s
+
+
+def made_between_two_raises(x, s):
+    try:
+        y = math.sqrt(s + 2.0)
+        w = []
+        y += math.sqrt(s + x[0])
+        for v in x:
+            if v > 0:
+                w.append(v)
+    except ValueError:
+        return 0.5 * s
+    return y + sum(w)
+
+
+def made_in_a_branch(x, s):
+    y = s
+    try:
+        if s > 0:
+            w = [[] for k in range(2)]
+            y += math.sqrt(s + x[0])
+            for i in range(3):
+                w[i % 2].append(x[i])
+            y += sum(w[0])
+    except ValueError:
+        y = 0.5 * s
+    return y
+
+
+@pytest.mark.parametrize("f", [of_a_helper, made_between_two_raises, made_in_a_branch])
+def test_a_list_that_is_wanted_after_what_may_raise_is_refused(f):
+    """No form is written again that was begun where the list is made."""
+    with pytest.raises(StagingError) as e:
+        capture(f, X, 0.3)
+    assert e.value.message == (
+        "a try: after what may raise in it, a list that was made before is read or written where a "
+        "staged number says, or gets staged values; do that once before the try"
     )
 
 

@@ -1,4 +1,4 @@
-"""Slices with staged ends, read and written: as many elements wherever they begin."""
+"""Slices with staged ends, and lists of staged numbers, as indices: read and written."""
 
 import numpy as np
 import pytest
@@ -33,6 +33,37 @@ def smoothed(x):
     for i in range(1, len(x) - 1):
         y[i] = x[i - 1 : i + 2] @ h
     return y @ y
+
+
+def rows_exchanged(x):
+    k = int(np.argmax(np.abs(x)))
+    a = np.outer(x, np.arange(1.0, 6.0)) ** 2
+    a[[0, k]] = a[[k, 0]]
+    a[:, [k, 1]] = a[:, [1, k]]
+    return a[0] @ a[1] + a[k, [0, 1]] @ a[[k, 2], [2, k]]
+
+
+def one_place_twice(x):  # the last one counts
+    k = int(np.argmax(np.abs(x)))
+    a = np.outer(x, x)
+    a[[k, 3, k], 1:3] = np.arange(6.0).reshape(3, 2) * x[0]
+    a[[k, -k]] *= 2.0
+    a[..., [1, k]] += a[..., [k, k]]
+    return a[k] @ a[3]
+
+
+def axes_apart(x):
+    k, b = int(np.argmax(np.abs(x))), np.zeros((2, 5, 3, 5))
+    b[1, :, [0, k % 3, 0]] = np.arange(75.0).reshape(3, 5, 5) * x[0]
+    b[:, [k, 0], None, 1:, [1, k]] = np.arange(8.0).reshape(2, 2, 1, 2) * x[1]
+    b[:, [[k, 0]], :2, 2] += x[2]
+    return (b * b).sum() + b[1, 1, 2, 3]
+
+
+def a_permutation(x):
+    p, k = [*range(5)], int(np.argmax(np.abs(x)))
+    p[0], p[k] = p[k], p[0]
+    return x[p] @ np.arange(5.0) + x[p[1:]].sum() ** 2
 
 
 def blocks(x):
@@ -78,6 +109,38 @@ def test_a_loop_of_windows_is_one_definition_and_costs_its_windows():
     for value, both in works:
         assert both <= 4 * value
     assert works[2][1] - works[1][1] == pytest.approx(2 * (works[1][1] - works[0][1]), rel=0.02)
+
+
+@pytest.mark.parametrize("f", [rows_exchanged, one_place_twice, axes_apart, a_permutation])
+def test_a_list_of_staged_numbers_is_an_index(f):
+    agrees(f, *CASES)
+    gradients_agree(f, *CASES)
+
+
+def test_arrays_at_many_staged_places_and_places_that_are_not_there_are_refused():
+    def many(x):
+        y = np.zeros(20)
+        y[np.arange(9) + np.argmax(x)] = np.ones(9) * x[0]
+        return y
+
+    with pytest.raises(StagingError) as e:
+        capture(many, X)
+    assert e.value.message == (
+        "an array was written at more than 8 staged positions, among which one may come twice, "
+        "and what stays there depends on values; np.add.at adds at such positions, and a loop "
+        "writes one after the other"
+    )
+
+    def beyond(x):
+        y = np.zeros(5)
+        y[[np.argmax(x), int(x[0])]] = x[:2]
+        return y
+
+    program = capture(beyond, X)
+    assert np.array_equal(program(X + 3), beyond(X + 3))
+    for start in (5.0, -6.0):
+        with pytest.raises(IndexError, match="out of bounds for axis 0 with size 5"):
+            program(np.full(5, start))
 
 
 @pytest.mark.parametrize(

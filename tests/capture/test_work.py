@@ -9,6 +9,7 @@ from call_counts import calls
 
 from lineara import jit, stages, trace
 from lineara.engines import Ask, run
+from lineara.facts.registry import registry
 from lineara.passes.derivatives import vjp
 
 SCALE = 3.0
@@ -101,6 +102,26 @@ def calls_of_a_capture(blocks, folder):
     text = f"def f(x, y):\n    s = 0.0\n    y = y * 1.0\n{body}\n    return s + y.sum()\n"
     f, x = module_of(text, f"made_{blocks}", folder)[0].f, np.ones(9)
     return calls(lambda: trace(f, x, x))
+
+
+FORMS = {  # and the calls that one takes: a bound of each, of which 3.11 takes the most
+    "branch": ("if s > 0.25:\n        s = s * 0.5\n    else:\n        s = s + 1.0", 580),
+    "loop": ("for i in range(len(x)):\n        s = s + x[i] * 0.5", 800),
+}
+
+
+@pytest.mark.parametrize(("text", "most"), FORMS.values(), ids=FORMS)
+def test_a_form_is_written_in_a_bounded_number_of_calls(text, most, tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "writings", {})
+
+    def calls_of(forms):
+        blocks = f"    {text}\n" * forms
+        body = f"def f(x):\n    s = x[0]\n{blocks}    return s\n"
+        f = module_of(body, f"forms_{forms}", tmp_path)[0].f
+        return calls(lambda: trace(f, np.ones(9)), warm=2)
+
+    few, more, many = map(calls_of, (2, 6, 10))
+    assert max(more - few, many - more) <= 4 * most
 
 
 def test_a_capture_costs_what_the_function_is_long(tmp_path):

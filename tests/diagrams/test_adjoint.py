@@ -523,6 +523,43 @@ def test_what_has_no_derivative_says_so():
         d.fire()
 
 
+def test_a_gradient_is_of_the_adjoint_of_one_real_output():
+    square = "(x: R) => a, b = copy(x) y = multiply(a, b) -> y"
+    two = adjoint(parse("(x: R) => a, b = copy(x) y = sin(a) -> y, b"))
+    vector = adjoint(parse("(x: f64[3]) => -> x"))
+    function = adjoint(parse("(c: R) => f = box(c) { (c: R, x: R) => y = add(c, x) -> y } -> f"))
+    with pytest.raises(DiagramError) as caught:
+        gradient(parse(square), 3.0)
+    assert str(caught.value) == (
+        "gradient takes an adjoint, whose last output is the way back, and this diagram goes from "
+        "(R) to (R); differentiate it first: gradient(adjoint(net), ...)"
+    )
+    for net, args, shown in (
+        (two, (3.0,), "R, R"),
+        (vector, (np.zeros(3),), "f64[3]"),
+        (function, (3.0,), "(R -> R, (R -> E, R))"),
+    ):
+        with pytest.raises(DiagramError) as caught:
+            gradient(net, *args)
+        assert str(caught.value) == (
+            f"gradient is of one real output, and this adjoint has ({shown}); give a cotangent for "
+            "each that moves: cotangents(net, args, bars), of the diagram itself"
+        )
+    for other in ("(x: R) => drop(x) ->", "(x: R, f: (R -> R)) => -> x, f"):
+        with pytest.raises(DiagramError, match=r"^gradient takes an adjoint, whose"):
+            gradient(parse(other), 3.0)
+    for other, kind in ((3.0, "float"), (lambda x: x, "function")):
+        with pytest.raises(DiagramError) as caught:
+            gradient(other, 3.0)
+        assert str(caught.value) == (
+            f"gradient takes the adjoint of a diagram, and this is one {kind}; draw it first, "
+            "gradient(adjoint(lineara.diagram(f)), ...), or take lineara.grad of a function"
+        )
+    moving = adjoint(parse("(x: R, c: B) => a, b = copy(x) y = sin(a) z = less(a, b) -> y, c"
+                           .replace(" z = less(a, b)", " drop(b)")))  # fmt: skip
+    assert gradient(moving, 0.0, True) == (1.0,)
+
+
 def test_an_order_is_a_constant_or_an_error():
     bessel = "n1, n2 = copy(n) f = box(n1) { (n: R, x: R) => y = jv(n, x) -> y } drop(n2)"
     net = parse(f"(x: R) => n = const[2.0]() {bessel} y = eval(f, x) -> y")

@@ -218,7 +218,9 @@ def test_a_function_of_numbers_is_read_from_its_source():
     assert {n.kind for n in nodes_in(traced)} == {"copy", "op"}
     with pytest.raises(DiagramError) as caught:
         lineara.diagram(with_closure, 1.0, 2.0, by="magic")
-    assert str(caught.value) == "a diagram is made by source or by trace, not by 'magic'"
+    assert str(caught.value) == (
+        "a diagram is made by source, by trace or by linear, not by 'magic'"
+    )
 
 
 def fills(x):

@@ -16,6 +16,7 @@ from lineara.diagrams import (
     show,
     tensor,
 )
+from lineara.diagrams.evaluate import evaluate
 from lineara.diagrams.net import Wire, every_net, nodes_in, topological
 from lineara.diagrams.types import R
 from lineara.errors import DiagramError
@@ -317,3 +318,21 @@ def test_a_wire_that_ends_twice_is_refused_when_it_is_made():
         net.add("drop", (x,))
     assert str(caught.value) == f"the wire {x!r} ends twice; a copy gives two wires of one"
     assert isinstance(x, Wire)
+
+
+def test_a_permutation_has_each_place_once():
+    for order in [(0, 0), (0,), (1, 2)]:
+        with pytest.raises(DiagramError) as caught:
+            permutation((R, R), order)
+        assert caught.value.message == (
+            f"a permutation of 2 wires has each of their places once, and {order} has not"
+        )
+
+
+@pytest.mark.parametrize("given", ["3", None, (1.0, 2.0)])
+def test_an_input_of_numbers_takes_numbers(given):
+    with pytest.raises(DiagramError) as caught:
+        evaluate(parse("(x: R) => y = sin(x) -> y"), given)
+    assert caught.value.message == (
+        f"an input of the diagram is R, a number, but {given!r} is given"
+    )

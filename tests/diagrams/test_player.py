@@ -208,6 +208,9 @@ LAW = """(c: R, u: R) =>
   f = box(d) { (c: R, x: R) => y = multiply(c, x) -> y }
   z = eval(f, u)
   -> z"""
+WRAPPED = LAW.replace("eval(f, u)", "eval(g, u)").replace(
+    "  z =", "  g = box(f) { (f: (R -> R), x: R) => y = eval(f, x) -> y }\n  z ="
+)
 
 
 @pytest.mark.parametrize(
@@ -218,22 +221,24 @@ LAW = """(c: R, u: R) =>
         ("lamb", ["unfold", "naturality", "composition", "tensor", "fold"],
          "(c: R, u: R) => f = box(c) { (c: R, x: R) => d = sin(c) y = multiply(d, x) -> y } "
          "z = eval(f, u) -> z"),
+        ("eta", ["unfold", "triangle"], LAW),
     ],
 )  # fmt: skip
 def test_the_laws_of_substitution_are_played_from_frames(law, rules, becomes, tmp_path):
-    shots = derivation(parse(LAW), law)
+    text = WRAPPED if law == "eta" else LAW
+    shots = derivation(parse(text), law)
     assert [shot.rule for shot in shots] == ["", *rules]
     assert isomorphic(parse(shots[-1].text), parse(becomes))
     assert all([shot.fires in {s.key for s in shot.scenes[0][0]} for shot in shots[:-1]])
     for shot in shots:  # what frames stand for is a program, the same throughout
         program = read_program(shot.program)
         assert run_program(program, "program", 0.3, 2.0).results == (np.sin(0.3) * 2.0,)
-    (tmp_path / "a.diagram").write_text(LAW)
+    (tmp_path / "a.diagram").write_text(text)
     given = ["diagram", str(tmp_path / "a.diagram"), "--law", law, "-o"]
     assert main([*given, str(tmp_path / "a.html")]) == 0
-    assert len(film((tmp_path / "a.html").read_text())["shots"]) == 6
+    assert len(film((tmp_path / "a.html").read_text())["shots"]) == len(shots)
     assert main([*given, str(tmp_path / "a.svg"), "--all"]) == 0
-    assert (tmp_path / "a.svg").read_text().count('class="step"') == 6
+    assert (tmp_path / "a.svg").read_text().count('class="step"') == len(shots)
 
 
 def test_a_law_without_a_place_and_in_a_wrong_place(tmp_path, capsys):
@@ -348,3 +353,8 @@ def test_the_page_steps_plays_and_folds_in_a_browser(moving: bool, tmp_path: Pat
     if moving:  # what is on its way out may still be seen
         lines, wanted = ([line[:3] for line in found] for found in (lines, wanted))
     assert lines == wanted
+
+
+def test_a_diagram_without_nodes_has_a_page():
+    shots = differentiation(parse("(x: R, y: R) => -> y, x"))
+    assert [shot.rule for shot in shots] == ["", "blue", "O-id", "G-id"]

@@ -90,6 +90,7 @@ def test_a_product_of_two_values_of_a_function():
             [np.sin], [1.0],
             "(R -> R) is asked for: give a diagram, or a function and its vjp, not <ufunc 'sin'>",
         ),
+        ([], [1.0], "the diagram has 1 inputs, not 0"),
         ([GIVEN], [1.0, 1.0], "1 outputs of the diagram move, but 2 cotangents are given"),
         (
             [parse("(x: R, y: R) => drop(y) -> x")], [1.0],

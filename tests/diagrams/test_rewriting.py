@@ -255,6 +255,10 @@ CASES = {
         " y = eval(f, d) -> y",
         "(x: R) => c, d = copy(x) y = multiply(c, d) -> y",
     ),
+    "eta": (
+        "(g: (R -> R)) => f = box(g) { (g: (R -> R), x: R) => y = eval(g, x) -> y } -> f",
+        "(g: (R -> R)) => -> g",
+    ),
     "gc": ("(x: R) => y = sin(x) drop(y) ->", "(x: R) => drop(x) ->"),
     "counit": ("(x: R) => a, b = copy(x) drop(a) -> b", "(x: R) => -> x"),
     "dup": (
@@ -338,7 +342,10 @@ def test_equality_says_how_it_was_found():
     assert verdict(SIN, "(x: R, y: R) => drop(y) z = sin(x) -> z") == (False, "interface")
     assert verdict(
         WORKED, "(x: R) => a, b = copy(x) c, d = copy(a) p = multiply(b, c) z = add(p, d) -> z"
-    ) == (True, "simplified")
+    ) == (True, "proved")
+    assert verdict("(x: R) => k = const[1.0]() y = multiply(k, x) -> y", "(x: R) => -> x") == (
+        True, "simplified",
+    )  # fmt: skip
     assert verdict(
         "(x: R) => n = negative(x) y = sin(n) -> y", "(x: R) => s = sin(x) y = negative(s) -> y"
     ) == (True, "rules")

@@ -1,12 +1,14 @@
 """A program is interpreted until compiling it pays, and is machine code from then on."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 import lineara
-from lineara.engines import ENGINES, Ask, run
+from lineara.engines import ENGINES, Ask, is_exact, run, takes
 from lineara.engines import adaptive as rule
 from lineara.linear_a.parse import parse
 
@@ -31,6 +33,11 @@ def once(x: f64;) -> (f64;) = sin(x)
 def thrice(x: f64;) -> (f64;) = let y = sin(x) in let z = sin(y) in sin(z)
 def f(x: f64;) -> (f64;) = let k = 9.0 in let p = less(x, k) in cond[once, thrice](p, x;)
 """
+SHARED = """
+def g(x: f64;) -> (f64;) = sin(x)
+def h(x: f64;) -> (f64;) = g(x;)
+def f(x: f64;) -> (f64, f64;) = let y = g(x;) in let z = h(x;) in (y, z;)
+"""
 
 
 def is_compiled(program):
@@ -45,8 +52,9 @@ def is_compiled(program):
         (WHILE, math.inf),
         (RECURSION, math.inf),
         (BRANCH, 2 + 1 + 3),
+        (SHARED, 2 + 3 + 1),
     ],
-    ids=["line", "loop", "while", "recursion", "branch"],
+    ids=["line", "loop", "while", "recursion", "branch", "shared"],
 )
 def test_the_leaves_of_a_run_are_those_of_all_rounds(text, leaves):
     assert rule.evaluated(parse(text), "f") == leaves
@@ -95,6 +103,47 @@ def test_what_is_not_lowered_stays_interpreted():
     assert not is_compiled(program)
 
 
+def test_what_exact_code_refuses_is_default_code():
+    """The sum of what a loop carries, which NumPy may have laid out in another order."""
+    pytest.importorskip("llvmlite")
+    program = parse("""
+    def turned(x: f64[40,30];) -> (f64[40,30];) =
+      let y: f64[30,40] = permute_dims[axes=(1, 0)](x) in reshape[shape=(40, 30)](y)
+    def f(x: f64[40,30];) -> (f64;) =
+      let y: f64[40,30] = scan[turned, 9000, fwd, 0, 1, 0](x;) in
+      sum[axis=(0, 1), keepdims=false](y)
+    """)
+    x = np.random.default_rng(0).normal(size=(40, 30))
+    assert not takes("native exact", program, "f")
+    (found,) = run(program, "f", x, engine="adaptive").results
+    assert is_compiled(program)
+    assert found == pytest.approx(x.sum(), rel=1e-12)
+    assert found == run(program, "f", x, engine="native").results[0]
+
+
+@pytest.mark.parametrize(
+    ("result", "exact"),
+    [
+        ("y", True),
+        ("sum[axis=(0,), keepdims=false](y)", True),
+        ("max[axis=(0,), keepdims=false](y)", False),
+    ],
+    ids=["a loop", "a sum of a row", "what exact code calls back"],
+)
+def test_code_is_exact_where_that_calls_nothing_more_back(result, exact):
+    pytest.importorskip("llvmlite")
+    program = parse(f"""
+    def grown(x: f64[9];) -> (f64[9];) = let k = 0.9 in k * x
+    def f(x: f64[9];) -> (f64{"[9]" if result == "y" else ""};) =
+      let y: f64[9] = scan[grown, 9000, fwd, 0, 1, 0](x;) in {result}
+    """)
+    x = np.random.default_rng(0).normal(size=9)
+    assert is_exact("adaptive", program, "f") is exact
+    (found,) = run(program, "f", x, engine="adaptive").results
+    assert is_compiled(program)
+    assert np.allclose(found, run(program, "f", x, engine="interpreter").results[0], rtol=1e-14)
+
+
 def test_without_llvmlite_it_says_so_once(monkeypatch):
     monkeypatch.setattr("lineara.engines.adaptive.is_installed", lambda: False)
     rule.warn_once.cache_clear()
@@ -106,6 +155,55 @@ def test_without_llvmlite_it_says_so_once(monkeypatch):
         'where they have loops; install llvmlite, or ask for that: jit(f, engine="interpreter")'
     ]
     rule.warn_once.cache_clear()
+
+
+WITHOUT = """
+import sys
+import warnings
+
+sys.modules["llvmlite"] = sys.modules["llvmlite.binding"] = None  # an import of it fails
+warnings.simplefilter("error", DeprecationWarning)
+
+import numpy as np
+
+import lineara
+
+
+def f(x):
+    total = 0.0
+    while total < 9.0:
+        total = total + x * x
+    return total
+
+
+for engine in ("adaptive", "interpreter"):
+    g = lineara.jit(lineara.value_and_grad(f), engine=engine)
+    print(*[g(0.3) for _ in range(5)][-1], g.captures)
+assert "llvmlite, which is not installed" in str(lineara.explain(lineara.jit(f), 0.3))
+print(lineara.jit(lambda p: p["x"] * 2.0)({"x": np.ones(2)}))
+for refused in (
+    lambda: lineara.jit(f, engine="native")(0.3), lambda: lineara.stages(f, 0.3).machine_code
+):
+    try:
+        refused()
+    except lineara.errors.LinearaError as error:
+        print(str(error).splitlines()[0])
+"""
+
+
+@pytest.mark.slow("starts a Python of its own")
+def test_a_process_without_llvmlite_interprets(tmp_path):
+    file = tmp_path / "without.py"
+    file.write_text(WITHOUT, "utf-8")
+    ran = subprocess.run([sys.executable, file], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr.count("llvmlite is not installed") == 1
+    adaptive, interpreted, doubled, *refused = ran.stdout.splitlines()
+    assert adaptive == interpreted
+    assert adaptive.endswith(" 1")
+    assert doubled == "[2. 2.]"
+    why = "it compiles with llvmlite, which is not installed"
+    assert [why in line for line in refused] == [True, True]
 
 
 def filled(x):

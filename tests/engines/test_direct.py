@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from call_counts import calls
 
 import lineara
 from lineara.engines import ENGINES
@@ -195,3 +196,88 @@ def test_where_there_is_no_c_interface_the_long_way_is_gone(monkeypatch):
     jitted = lineara.jit(lambda x: x * 3.0, engine="native")
     assert [jitted(2.0) for _ in range(3)] == [6.0] * 3
     assert jitted.program(2.0).direct is None
+
+
+# --- the call of a jitted function ----------------------------------------------------------------
+
+
+OF = [lambda f: f, lambda f: lineara.grad(f, (0, 1)), lineara.value_and_grad]
+
+
+@pytest.mark.parametrize("of", OF, ids=["value", "gradients", "value and gradient"])
+def test_a_call_is_no_function_of_pythons(of):
+    """Machine code looks at the arguments and at what is reached, and calls machine code."""
+    f = lineara.jit(of(lambda x, y: x * x * y), engine="native")
+    assert calls(lambda: f(3.0, 2.0), warm=4) == 1
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: (x, [x * 2]),
+        lambda x: (x * 2,),
+        lambda x: [x, x],
+        lambda x: (x, None),
+        lambda x: (),
+    ],
+    ids=["nested", "one", "a list", "a constant", "nothing"],
+)
+def test_results_are_in_their_containers(f):
+    jitted = lineara.jit(f, engine="native")
+    assert [jitted(3.0) for _ in range(5)] == [f(3.0)] * 5
+    assert type(jitted(3.0)) is type(f(3.0))
+
+
+def test_calls_of_several_forms_are_none_either():
+    f = lineara.jit(lambda x: x * 2.0, engine="native")
+    forms = [3.0, np.float64(3.0), X, np.stack([X, X])]
+
+    def run():
+        return [f(v) for v in forms]
+
+    before = run()
+    for _ in range(3):
+        run()
+    assert all(map(np.array_equal, run(), before))
+    assert f.captures == len(forms)
+    assert calls(run) == calls(lambda: [None for _ in forms])
+
+
+def test_a_call_sees_what_has_changed():
+    rate, settings = 2.0, {"offset": 1.0}
+
+    def f(x, power=1):
+        return (x * rate + settings["offset"]) ** power
+
+    g = lineara.jit(lineara.grad(f), engine="native")
+    for _ in range(5):
+        assert g(3.0) == 2.0
+    rate = 5.0
+    assert [g(3.0) for _ in range(5)] == [5.0] * 5
+    quick = calls(lambda: g(3.0))
+    settings["offset"] = float("1.0")  # an equal one: one full look, and then it is the known one
+    assert g(3.0) == 5.0
+    assert calls(lambda: g(3.0)) == quick
+    assert g.captures == 2
+    f.__defaults__ = (2,)
+    assert [g(3.0) for _ in range(5)] == [160.0] * 5
+    with np.errstate(over="raise"), pytest.raises(lineara.errors.StagingError, match="errstate"):
+        g(3.0)
+    assert lineara.grad(g)(3.0) == 50.0
+
+
+def test_a_call_within_a_capture_is_part_of_the_program():
+    scale = [2.0]
+    g = lineara.jit(lambda x: x * scale[0], engine="native")
+    for _ in range(5):
+        g(3.0)
+
+    @lineara.jit
+    def around(x):
+        scale[0] = 5.0
+        try:
+            return g(3.0) * x
+        finally:
+            scale[0] = 2.0
+
+    assert around(1.0) == 15.0

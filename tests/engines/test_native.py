@@ -15,6 +15,7 @@ from shards import shards
 import lineara
 from lineara.engines import ENGINES, run
 from lineara.engines.native import Native
+from lineara.engines.native.lower import lowered
 from lineara.engines.native.scalars import RULES
 from lineara.errors import LinearaError, ProgramError
 from lineara.facts.primitive import Constant, Elementwise
@@ -222,7 +223,7 @@ def test_random_functions_and_their_gradients_have_the_interpreters_bits(shard, 
     finally:
         sys.path.pop(0)
     compared = 0
-    for seed in range(shard, 400 if request.config.option.all else 12, 4):
+    for seed in range(shard, 80 if request.config.option.all else 12, 4):
         f = module(source(seed), folder, f"native_source_{seed}").f
         rng = np.random.default_rng(seed)
         size = rng.integers(3, 7)
@@ -468,7 +469,7 @@ def test_masks_that_nothing_reads_are_not_calculated():
     """Of the text of a gradient no line of machine code has a boolean, but for the doubt."""
     for f in (filled, stepped):
         p = lineara.jit(lineara.grad(f)).program(X)
-        lines = NATIVE.code(p.program, p.name).text.splitlines()
+        lines = lowered(p.program, *NATIVE.key(p.program, p.name)).text.splitlines()
         assert not any(["load i8" in line or "store i8" in line for line in lines])
         assert any(["%doubt" in line for line in lines])
 
@@ -547,36 +548,74 @@ def test_a_check_goes_on_where_it_only_warns():
     assert run(program, "f", 3.0, False, engine="native").results == (9.0,)
 
 
-ENDLESS_LOOP = """
+LONG_LOOPS = """
 import signal
+import sys
 
 import lineara
 
 
-def halved(x):
+def a_while_loop(x):
     while x < 1.0:
         x = x * 0.5
     return x
 
 
-f = lineara.jit(halved, engine="native")
-for _ in range(3):
-    f(2.0)
+def a_counted_loop(x):
+    for _ in range(10**11):
+        x = x * 0.5 + 1.0
+    return x
+
+
+def loops_in_a_loop(x):
+    for _ in range(10**6):
+        for _ in range(10**6):
+            x = x * 0.5 + 1.0
+    return x
+
+
+def counted_loops_in_a_while_loop(x):
+    while x > 0.0:
+        for _ in range(10**6):
+            x = x * 0.5 + 1.0
+    return x
+
+
+def while_loops_in_a_counted_loop(x):
+    for i in range(10**10):
+        y = x
+        while y < 10.0:
+            y = y + 1.0
+        x = x * 0.5 + y * 1e-3
+    return x
+
+
+f = lineara.jit(globals()[sys.argv[1]], engine="native")
+f.program(0.5).direct  # it is compiled
 signal.signal(signal.SIGALRM, signal.default_int_handler)
-signal.setitimer(signal.ITIMER_REAL, 0.05)
+signal.setitimer(signal.ITIMER_REAL, 0.5)
 try:
     f(0.5)
 except KeyboardInterrupt:
     print("interrupted")
 """
+LOOPS = [name.partition("(")[0] for name in LONG_LOOPS.split("def ")[1:]]
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")
-def test_a_loop_without_an_end_is_interrupted(tmp_path):
-    script = tmp_path / "endless.py"
-    script.write_text(ENDLESS_LOOP)
-    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_long_loop_is_interrupted(loop, tmp_path):
+    script = tmp_path / "loops.py"
+    script.write_text(LONG_LOOPS)
+    command = [sys.executable, script, loop]
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert ran.stdout == "interrupted\n", ran.stderr
+
+
+def test_a_loop_that_ends_soon_asks_nobody():
+    p = lineara.jit(filled, engine="native").program(np.ones(10**4))
+    code = NATIVE.code(p.program, p.name)
+    assert not [site for site in code.sites if "interrupts" in site.what]
 
 
 # --- arguments and results ------------------------------------------------------------------------
@@ -746,3 +785,23 @@ def test_a_matrix_that_numpy_may_have_laid_out_otherwise_is_not_given_away():
     assert EXACT.takes(p.program, p.name) == (
         "f is not lowered: it gives a f64[5,5] that NumPy may have laid out in another order"
     )
+
+
+def test_a_number_of_a_branch_meets_the_other_one_behind_a_copy_that_is_a_loop():
+    """Rows and columns exchanged are copied element by element where the branches meet."""
+    program = check(
+        parse(
+            """
+def turned(x: f64[3,4], s: f64;) -> (f64[4,3], f64;) =
+  let y = permute_dims[axes=(1,0)](x) in let t = s * s in (y, t;)
+def none(x: f64[3,4], s: f64;) -> (f64[4,3], f64;) =
+  let (;) = drop(x) in let y = zeros[f64[4,3]] in let t = s + s in (y, t;)
+def f(p: bool, x: f64[3,4], s: f64;) -> (f64[4,3], f64;) = cond[turned, none](p, x, s;)
+"""
+        )
+    )
+    x = np.arange(12.0).reshape(3, 4)
+    for p in (True, False):
+        assert bits(run(program, "f", p, x, 3.0, engine=NATIVE).results) == bits(
+            run(program, "f", p, x, 3.0).results
+        )

@@ -6,6 +6,7 @@ import scipy.linalg
 from test_native import EXACT, NATIVE, agree
 
 import lineara
+from lineara.engines import run
 
 rng = np.random.default_rng(5)
 M, N, V, W = (
@@ -65,6 +66,9 @@ CASES = {
     "transposed times": (lambda a, b: a.T * b, M, M.T * 1.5),
     "axes": (lambda a: np.transpose(a, (2, 0, 1)) * 2.0, T),
     "broadcast": (lambda a, b: a + b[:, None], M, W),
+    "chosen by rows": (lambda a, v: np.where(v > 0, 0.0, a) * np.where(a > v, v, a), M, V),
+    "chosen by columns": (lambda a, w: np.where(w[:, None] > 0, a, 1.0), M, W),
+    "rows of a function with a loop": (lambda a, v: np.hypot(a, v[None, :]), M, V),
     "every other": (lambda a: a[::2, ::-1] * a[1:, :4][:1], M),
     "new axes": (lambda a: a[:, None, :] * a[None, :, :], M),
     "listed": (diagonals, M),
@@ -83,6 +87,49 @@ CASES = {
     "triangle": (lambda a: np.tril(a @ a.T) * 2.0, M),
     "diagonal": (lambda a: np.diag(np.diag(a @ a.T)), M),
 }  # fmt: skip
+
+
+FLAGGED = {
+    "abs": np.abs,
+    "isfinite": np.isfinite,
+    "isnan": np.isnan,
+    "absolute values and numbers": lambda flags: np.abs(flags) * 2.0,
+}
+
+
+@pytest.mark.parametrize("case", FLAGGED)
+def test_elementwise_functions_of_booleans(case):
+    p, operands = definition(FLAGGED[case], FLAGS)
+    agree(p.program, p.name, *operands)
+
+
+@pytest.mark.parametrize("k", [0.0, 1.0, 2.0, -0.0, 0.5, 3, 1, 0])
+def test_powers_with_known_exponents_have_numpys_bits(k):
+    x = np.array([0.0, -0.0, 1.5, -2.5, np.inf, -np.inf, np.nan, 5e-324, -1.0])
+    for f in (lambda x: x**k, lambda x: np.power(x, k) + x ** (k - 1)):
+        p, operands = definition(f, x)
+        agree(p.program, p.name, *operands)
+        program, name = p.definition.derived("jvp")[:2]
+        agree(program, name, *operands, np.ones(len(x)))
+
+
+MIXED = {
+    "a power of whole numbers": lambda x, i: x**i,
+    "a number to whole numbers": lambda x, i: x[0] ** i,
+    "an angle": lambda x, i: np.arctan2(i, x),
+    "a root of whole numbers": lambda x, i: np.sqrt(i + 3) * x,
+    "a length beside flags": lambda x, i: np.hypot(x, i > 0),
+    "stacked": lambda x, i: np.stack([x, i]),
+    "joined": lambda x, i: np.concatenate([i > 0, x, i]),
+    "a row of numbers": lambda x, i: np.array([x[0], 1, i[0]]),
+}
+
+
+@pytest.mark.parametrize("case", MIXED)
+def test_floats_beside_whole_numbers_are_machine_code(case):
+    p, operands = definition(MIXED[case], V, np.array([2, 0, -1, 1]))
+    agree(p.program, p.name, *operands)
+    assert NATIVE.code(p.program, p.name).sites == []
 
 
 def spread(n, seed=0):
@@ -249,3 +296,62 @@ def test_filters_and_networks_run_without_python(f, args):
             kernel.code.sites[place] = told
         kernel(operands)
         assert asked == []
+
+
+TAKEN = {
+    "numbers": (lambda x, i: x[i], V),
+    "rows": (lambda x, i: x[i], M),
+    "columns": (lambda x, i: x[:, i], M),
+    "some columns": (lambda x, i: x[1:, i], M),
+    "a middle axis": (lambda x, i: x[::-1, i, 1:3], T),
+    "the last axis": (lambda x, i: x[..., i], T),
+    "with a new axis": (lambda x, i: x[None, :, i], M),
+    "two axes of positions": (lambda x, i: x[np.stack([i, -i - 1])], V),
+    "one each": (lambda x, i: [x[k] * 2.0 for k in [i[0], i[1]]][1] * x[i], V),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TAKEN)
+def test_what_is_taken_at_positions_that_are_values(case):
+    """Values, tangents and cotangents, where a position comes twice too; nothing is called back."""
+    f, x = TAKEN[case]
+    for i in (np.array([2, 0, 2]), np.array([-1, 1, 0])):
+        p, operands = definition(f, x, i)
+        assert NATIVE.takes(p.program, p.name) is None
+        y = agree(p.program, p.name, *operands)
+        for way in ("jvp", "vjp"):
+            derived = p.definition.derived(way)
+            vectors = [np.cos(operands[0])] if way == "jvp" else [np.sin(3 * np.asarray(y[0]))]
+            agree(derived.program, derived.name, *operands, *vectors)
+            run(derived.program, derived.name, *operands, *vectors, engine="native")
+            kernel = NATIVE.kernel(derived.program, derived.name)
+            assert [n for n, _ in kernel.asked if n] == []
+
+
+@pytest.mark.parametrize("write", ["put", "accum"])
+def test_what_is_written_at_positions_that_are_values(write):
+    def f(x, i, v):
+        y = x * 1.0
+        if write == "put":
+            y[i] = v
+        else:
+            y[i] += v
+        return y
+
+    for x, v in ((V, W), (M, T[0, :, :])):
+        p, operands = definition(f, x, np.array([2, 0, -2]), v)
+        agree(p.program, p.name, *operands)
+
+
+def test_a_position_that_is_not_there_is_an_error_as_the_interpreters():
+    f = lineara.jit(lambda x, i: np.sum(x[i] ** 2), engine="native")
+    assert f(V, np.array([1, -4])) == V[1] ** 2 + V[0] ** 2
+    for i in ([0, 4], [-5, 1]):
+        said = []
+        for engine in ("native", "interpreter"):
+            g = lineara.jit(lambda x, i: x[i], engine=engine)
+            with pytest.raises(IndexError) as told:
+                g(V, np.array(i))
+            said.append(str(told.value))
+        assert said[0] == said[1]
+        assert f"index {i[1] if i[1] == 4 else i[0]} is out of bounds for axis 0" in said[0]

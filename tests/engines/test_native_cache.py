@@ -1,7 +1,9 @@
 """Machine code on disk: found again by other processes, private, bounded, and looked at."""
 
+import dataclasses
 import errno
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -13,10 +15,11 @@ import pytest
 
 import lineara
 from lineara.__main__ import main
-from lineara.engines import run
-from lineara.engines.native import cache
+from lineara.engines import ENGINES, run
+from lineara.engines.native import cache, emitted, machine_code
 from lineara.engines.native.cache import DiskCache, Limits, disk_cache
 from lineara.engines.native.machine_code import compiler
+from lineara.errors import OutOfBounds
 from lineara.linear_a.parse import parse
 
 pytest.importorskip("llvmlite")
@@ -77,14 +80,16 @@ SCRIPT = """
 import sys
 import numpy as np
 import lineara
+from lineara.engines.native import emitted
 from lineara.engines.native.machine_code import Compiler
 from test_native_cache import total
 
-make, texts = Compiler.object_code, []
+make, lower, texts, programs = Compiler.object_code, emitted.lowered, [], []
 Compiler.object_code = lambda self, text, leaves: (texts.append(text), make(self, text, leaves))[1]
+emitted.lowered = lambda *given: (programs.append(given), lower(*given))[1]
 x = np.linspace(0.0, 1.0, 7)
 g = lineara.jit(lineara.grad(total), engine="native")(x)
-print(len(texts), g.tobytes().hex())
+print(len(texts), len(programs), g.tobytes().hex())
 """
 
 
@@ -98,8 +103,8 @@ def test_another_process_finds_it_with_all_its_addresses(place):
         )
         assert ran.returncode == 0, ran.stderr
         said.append(ran.stdout.split())
-    (first, g), (second, h) = said
-    assert (first, second) == ("1", "0")
+    (*first, g), (*second, h) = said
+    assert (first, second) == (["1", "1"], ["0", "0"])  # texts for LLVM, emitted programs
     assert g == h
 
 
@@ -120,6 +125,102 @@ def test_the_key_names_the_processor_the_versions_and_the_sources(monkeypatch):
             new = (lambda: "another") if name == "sources" else "another"
             m.setattr(f"lineara.engines.native.machine_code.{name}", new)
             assert here.key("text", 1) != key
+
+
+@pytest.fixture
+def lowerings(monkeypatch):
+    """The definitions that are emitted."""
+    names = []
+    make = emitted.lowered
+
+    def lowered(program, name, *choices):
+        names.append(name)
+        return make(program, name, *choices)
+
+    monkeypatch.setattr(emitted, "lowered", lowered)
+    return names
+
+
+def test_a_program_that_is_known_is_not_emitted(place, compiled, lowerings):
+    assert value() == value() == 6.0
+    assert len(compiled) == len(lowerings) == 1
+
+
+SUMMED = """
+def f(x: f64[4], i: i64;) -> (f64[4], f64;) =
+  let y: f64[4] = cumsum[axis=0](x) in let z: f64 = index[at=(i,)](y) in (y, z;)
+"""
+
+
+def test_what_calls_back_is_emitted_when_it_first_does(place, compiled, lowerings):
+    def ran(i):
+        program = parse(SUMMED)
+        native = next(e for e in ENGINES if e.name == "native")
+        assert native.takes(program, "f") is None
+        before = len(lowerings)
+        results = [run(program, "f", -np.arange(4.0), i, engine="native").results for _ in range(2)]
+        assert len(lowerings) <= before + 1
+        return results[1]
+
+    def shown(results):
+        return [np.asarray(y).tolist() for y in results]
+
+    assert shown(ran(1)) == shown(ran(1)) == [[0.0, -1.0, -3.0, -6.0], -1.0]
+    assert (len(compiled), len(lowerings)) == (1, 2)
+    with pytest.raises(OutOfBounds, match="index 9 is out of bounds"):
+        ran(9)
+
+
+def test_a_refusal_is_known_too(place, lowerings):
+    program = "def down(n: f64;) -> (f64;) = down(n;)"
+    native = next(e for e in ENGINES if e.name == "native")
+    said = {native.takes(parse(program), "down") for _ in range(3)}
+    assert said == {"down is not lowered: down calls itself"}
+    assert lowerings == ["down"]
+
+
+def test_a_program_with_more_than_plain_data_has_no_key(place, compiled):
+    def told(x):
+        print(x)
+        return x * x
+
+    for _ in range(2):
+        f = lineara.jit(told, engine="native")
+        f(3.0)
+        staged = f.program(3.0)
+        assert emitted.key_of(staged.program, (staged.name, True, False), compiler()) == ""
+    assert len(compiled) == 1  # what LLVM makes of the text is known
+
+
+def test_the_key_of_a_program_names_all_that_it_is_made_of(monkeypatch):
+    def key(text=LINE, choices=("f", True, False)):
+        return emitted.key_of(parse(text), choices, compiler())
+
+    keys = [
+        key(), key(LINE.replace("2.0", "2.5")), key(LINE.replace("x * y", "y * x")),
+        key(choices=("f", False, False)), key(choices=("f", True, True)),
+    ]  # fmt: skip
+    for name in ("library", "np.__version__", "sys.version"):
+        with monkeypatch.context() as m:
+            where = emitted if name == "library" else machine_code
+            new = (lambda: "another") if name == "library" else "another"
+            m.setattr(f"{where.__name__}.{name}", new)
+            keys.append(key())
+    assert len({*keys}) == len(keys)
+    assert key() == keys[0]
+
+
+LINE = "def f(x: f64;) -> (f64;) = let y: f64 = 2.0 in x * y"
+
+
+def test_stored_code_that_llvm_refuses_is_compiled_again(place, compiled, lowerings):
+    value()
+    (entry,) = entries(place)
+    kept = disk_cache()
+    stored = pickle.loads(kept.get(entry.name))
+    kept.put(entry.name, pickle.dumps(dataclasses.replace(stored, machine_code=b"no code")))
+    assert value() == value() == 6.0
+    assert len(compiled) == len(lowerings) == 2
 
 
 # --- entries that are not what they were ----------------------------------------------------------

@@ -131,6 +131,7 @@ def test_p5_sums_and_multiples_of_maps():
     _, M = linearize(lambda x: x * x[0], np.array([0.5, 1.5]))
     u = np.array([1.0, -2.0])
     assert np.allclose((L + M) @ u, L @ u + M @ u, rtol=1e-15)
+    assert np.array_equal(sum([L, M]) @ u, (L + M) @ u)
     assert np.allclose((L - M) @ u, L @ u - M @ u, rtol=1e-15)
     assert np.allclose((2 * L) @ u, 2 * (L @ u), rtol=1e-15)
     assert np.allclose((L + M).T @ u, L.T @ u + M.T @ u, rtol=1e-15)

@@ -72,10 +72,4 @@ def appearance(x, y, z):
     return found.J + found.M
 
 
-cases.not_captured(
-    "hsv",
-    why="it reads where a mask of staged values holds, so a shape depends on values",
-)
-cases.not_captured("appearance", why="it turns a staged array into a plain one")
-
 test_works, test_refused, test_jitted = cases.tests()

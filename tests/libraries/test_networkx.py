@@ -79,9 +79,6 @@ cases.not_captured(
     why="it compares staged values in compiled code",
 )
 cases.not_captured("bellman_ford", why="it changes lists in a branch")
-cases.not_captured(
-    "rank",
-    why="it reads where a mask of staged values holds, so a shape depends on values",
-)
+cases.not_captured("rank", why="it turns a staged array into a plain one")
 
 test_works, test_refused, test_jitted = cases.tests()

@@ -75,10 +75,6 @@ def total_entropy(a, b):
     return metrics.normalized_root_mse(IMAGE, image(a, b))
 
 
-cases.not_captured(
-    "lab",
-    why="it reads where a mask of staged values holds, so a shape depends on values",
-)
 cases.not_captured("hsv", why="it sets how NumPy handles errors")
 
 test_works, test_refused, test_jitted = cases.tests()

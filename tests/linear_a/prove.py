@@ -23,6 +23,7 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import check, check_def, type_of_leaf
 from lineara.linear_a.cost import cells, size
 from lineara.linear_a.dimensions import I64, with_dims
+from lineara.linear_a.linear_b import linear_b as judged_linear_b
 from lineara.linear_a.loops import Loop
 from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
@@ -389,6 +390,7 @@ def every(case: Case) -> None:
     """All the properties, where numbers may overflow."""
     program, name = check(case.program), case.name
     program = check(same_text(program))
+    judgement(program)
     rng = random.Random(case.seed)
     if not is_nonlinear(program, name):
         of_mixed(program, name, rng)
@@ -770,6 +772,18 @@ def linear_b(program: Program, name: str) -> bool:
         )
         and not program.defs[name].results
     )
+
+
+def judgement(program: Program) -> None:
+    """The judgement of Linear B is Definition 7.1, word by word."""
+    for f, d in program.defs.items():
+        try:
+            judged_linear_b(program, [f])
+        except ProgramError:
+            assert not is_linear_b(program, d.body), f"Linear B: {f} is refused"
+        else:
+            assert is_linear_b(program, d.body), f"Linear B: {f} is taken"
+        proved["Linear B"] += 1
 
 
 def zones(program: Program, e: Leaf | Block) -> tuple[bool, bool]:

@@ -321,5 +321,5 @@ def g(c: f64; ~a: f64) -> (; f64) =
     )
     with pytest.raises(ProgramError, match="f has non-linear results; T is for Linear B"):
         transpose(program, "f")
-    with pytest.raises(ProgramError, match="mixes linear and non-linear code in one binding"):
+    with pytest.raises(ProgramError, match="5:27: this has results in both zones"):
         transpose(program, "g")

@@ -348,6 +348,15 @@ def test_random_guarded_expressions_have_the_gradient_of_the_eager_engine(e):
         same(trace(lambda x: hvp(f, x, V), X)(X), bent)
 
 
+def test_a_linear_map_of_nothing_gives_nothing():
+    def f(x):
+        rotated = OUTER["matrix"](np.sqrt(x))
+        return np.sum(np.where(x > 0, np.where(rotated != 0, x, 1.0), 0.0))
+
+    with np.errstate(all="ignore"):
+        assert grad(f)(X).tolist() == trace(grad(f), X)(X).tolist() == [1.0, 0.0, 0.0]
+
+
 # --- texts ----------------------------------------------------------------------------------------
 
 GUARDED = """

@@ -2,6 +2,7 @@
 
 import functools
 import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from lineara.errors import ProgramError
 from lineara.facts.registry import registry
 from lineara.facts.types import ArrayType, Named, Product, Stack, Sum, Type
 from lineara.linear_a.check import check
-from lineara.linear_a.parse import GRAMMAR, LANGUAGE, parse
+from lineara.linear_a.parse import FORMS, GRAMMAR, LANGUAGE, OWN, parse
 from lineara.linear_a.plain_lines import PLAIN, binding
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import Block, Def, Let, Prim, Ret, Var, lit
@@ -71,9 +72,9 @@ def assert_same_tree(found, expected):
 def test_a_plain_binding_has_the_tree_that_the_grammar_gives(target, right, space):
     text = f"def f(;) -> (;) =\n {space}let {target}{space}={space}{right} in (;)"
     (definition,) = general().parse(text).children
-    expected = definition.children[3].children[0]
+    expected = definition.children[-1].children[0]
     (definition,) = LANGUAGE.parser.parse(text).children
-    token = definition.children[3].children[0]
+    token = definition.children[-1].children[0]
     assert isinstance(token, str)
     assert_same_tree(binding(token), expected)
 
@@ -413,3 +414,12 @@ def test_a_bare_name_among_parameters_is_that_of_a_variable(parameter, hint):
         f"  {text}\n"
         f"  {' ' * text.index(name, 34)}^"
     )
+
+
+# --- the page on the language ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", ["case x of", "with", "stack", *FORMS, *OWN])
+def test_the_page_on_the_language_has_every_form(form):
+    page = (Path(__file__).parents[2] / "docs" / "linear-a.md").read_text(encoding="utf-8")
+    assert re.search(rf"`[^`]*\b{form}\b", page)

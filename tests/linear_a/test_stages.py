@@ -69,7 +69,20 @@ def last(x):
     return np.sum(y * y)
 
 
-LOOPS = [fill, late, nested, last]
+def branched(x):
+    s = x[0]
+    for i in range(len(x)):
+        if x[i] > 0.0:  # taken, and the dearer one: its tape has the tag of a branch in every row
+            s = s + x[i] * s
+        for j in range(8):
+            if i > 20:
+                s = s * x[j]
+            if x[j] > 0.0:
+                s = np.sin(s) * x[i]
+    return s
+
+
+LOOPS = [fill, late, nested, last, branched]
 
 
 @pytest.mark.parametrize("policy", ["store_all", "recompute_all", "minimal_tape"])
@@ -86,7 +99,16 @@ def test_what_is_foretold_of_loops_is_what_a_run_counts(f, policy):
     assert forecast(program, name, *foretold.operands).peak == meter.peak
 
 
-@pytest.mark.parametrize("f", [fill, nested, last], ids=lambda f: f.__name__)
+def squared(x):
+    s = x[0]
+    for i in range(len(x)):
+        for j in range(len(x)):
+            if x[i] > x[j]:
+                s = s + x[i] * s
+    return s
+
+
+@pytest.mark.parametrize("f", [fill, nested, last, squared], ids=lambda f: f.__name__)
 def test_to_foretell_a_loop_costs_the_same_however_long_it_is(f):
     few, many = (calls(lambda n=n: lineara.stages(f, np.ones(n))) for n in (50, 5000))
     assert many <= 1.01 * few

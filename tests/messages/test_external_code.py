@@ -9,6 +9,10 @@ import lineara
 from lineara import external, grad
 
 
+def first_cube(p):
+    return p[0] ** 3
+
+
 def cube(x):
     return x**3
 
@@ -62,8 +66,12 @@ SAYS = {
     ),
     "leaves": (
         lambda: grad(external(cube, vjp=lambda a, w: ([w, w],)))(2.0),
-        "external(cube): vjp= returned a cotangent of 2 leaves for an argument of 1; they must be "
-        "alike",
+        "external(cube): vjp= returned list beside f64[]; they must have the same shape",
+    ),
+    "more leaves": (
+        lambda: grad(external(first_cube, vjp=lambda a, w: ([w, w, w],)))([2.0, 1.0]),
+        "external(first_cube): vjp= returned a cotangent of 3 leaves for an argument of 2; they "
+        "must be alike",
     ),
     "complex": (
         lambda: grad(lambda x: abs(external(cube, difference="central")(x * 1j)))(2.0),

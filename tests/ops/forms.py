@@ -403,7 +403,7 @@ UNKNOWN = "whether it is true is not known"
 # From NumPy 2.5 on eigenvalues are complex, whatever they are.
 COMPLEX = np.linalg.eigvals(np.eye(1)).dtype.kind == "c"
 ASKS = {  # what a form cannot do while a program is written, where values are not known
-    r"x\[x > 0\]|A\[A > 0\]|nonzero": DEPENDS,
+    r"A\[A > 0\]|nonzero": DEPENDS,
     r"np\.(unique|union1d|intersect1d|setdiff1d|setxor1d|trim_zeros)": DEPENDS,
     r"sturges|poly1d": DEPENDS,
     r"np\.arange\(s": "not known while a program is written",

@@ -128,7 +128,7 @@ def agree(f: Callable[..., Any], point: list[Any], rounded: bool = False) -> Non
 
 
 def second(f: Callable[..., Any], point: list[Any]) -> Any:
-    """The derivative of the gradient, forward over reverse and reverse over reverse.
+    """The second derivative, in four ways.
 
     Of a gradient in the first argument alone, the others are traced by the outer level.
     """
@@ -139,7 +139,12 @@ def second(f: Callable[..., Any], point: list[Any]) -> Any:
         return lambda *args: sum([np.sum(np.real(g) * 0.25) for g in inner(*args)])
 
     tangents = tuple([like(p, 3) for p in point])
+
+    def ahead(*args: Any) -> Any:
+        return np.sum(np.real(lineara.jvp(f, args, tangents)[1]) ** 2 * 0.25)
+
     return [
+        settled(lambda: bits(lineara.grad(ahead, argnums=places)(*point))),
         settled(lambda: bits(lineara.jvp(along(places), tuple(point), tangents))),
         settled(lambda: bits(lineara.grad(along(places), argnums=places)(*point))),
         settled(lambda: bits(lineara.grad(along((0,)), argnums=places)(*point))),

@@ -19,6 +19,14 @@ HESSIANS = {
                                     [[0, 1], [1, 2 * np.log(2) ** 2]], 2),
     "a gamma density of shape 1": (lambda v: stats.gamma.logpdf(v[0], v[1]), (2, 1),
                                    [[0, 1], [1, -np.pi**2 / 3]], 2),
+    "logaddexp of far ones": (lambda v: np.logaddexp(v[0], v[1]), (800, -800), np.zeros((2, 2)), 1),
+    "logaddexp of what is nothing": (
+        lambda v: np.logaddexp(np.logaddexp(v[1] - np.inf, v[0] - np.inf), v[0] ** 2),
+        (1, 2), [[2, 0], [0, 0]], 1),
+    "logaddexp2 of nothing": (
+        lambda v: np.logaddexp2(v[1] - np.inf, v[0] * v[1]), (1, 2), [[0, 1], [1, 0]], 1),
+    "softplus far below": (lambda v: sp.softplus(v[0] + v[1]), (-800, -1), np.zeros((2, 2)), 1),
+    "log_ndtr where ndtr is 1": (lambda v: sp.log_ndtr(v[0]) + v[1], (800, 1), np.zeros((2, 2)), 1),
     "softplus at 0": (lambda v: sp.softplus(v[0] + v[1]), (1, -1), [[1, 1], [1, 1]], 4),
 }  # fmt: skip
 
@@ -37,7 +45,8 @@ def test_second_derivatives_at_points_with_a_case(name, wide):
 @pytest.mark.parametrize(("f", "at", "order", "want"), [
     (sp.spence, 1.0, 2, 1 / 2), (sp.spence, 1.0, 3, -2 / 3),
     (lambda x: sp.sici(x)[0], 0.0, 3, -1 / 3), (lambda x: sp.shichi(x)[0], 0.0, 3, 1 / 3),
-    (lambda x: np.logaddexp(x, -x), 0.0, 4, -2.0),
+    (lambda x: np.logaddexp(x, -x), 0.0, 4, -2.0), (lambda x: np.logaddexp(x, 0.0), 800.0, 3, 0.0),
+    (lambda x: np.logaddexp(x, 0.0), -800.0, 3, 0.0), (sp.log_ndtr, 50.0, 3, 0.0),
 ])  # fmt: skip
 def test_higher_derivatives_at_removable_points(f, at, order, want):
     for _ in range(order):

@@ -4,23 +4,33 @@ from collections.abc import Callable
 from typing import Any
 
 from lineara.bridges.calculus_and_diagrams import diagram_of as diagram_of_term
+from lineara.bridges.linear_maps_and_diagrams import diagram_at
+from lineara.bridges.linear_maps_and_diagrams import diagram_of as diagram_of_map
 from lineara.calculus.from_python import of
 from lineara.calculus.terms import Term
 from lineara.diagrams.from_programs import diagram_of as diagram_of_program
 from lineara.diagrams.net import Net
 from lineara.errors import CalculusError, DiagramError
+from lineara.linear_map import LinearMap
 from lineara.staging.capture import trace
 
 
-def diagram(f: Callable[..., Any] | Term, *args: Any, by: str = "", unfold: bool = True) -> Net:
-    """The string diagram of a function, or of a term of the calculus.
+def diagram(
+    f: Callable[..., Any] | Term | LinearMap, *args: Any, by: str = "", unfold: bool = True
+) -> Net:
+    """The string diagram of a function, of a term of the calculus, or of a linear map's graph.
 
     A function of numbers and of functions is read from its source, so its closures are boxes and
     its branches choices; any other is traced at `args`, and its calls, branches and loops are
     labelled frames.  `by="source"` and `by="trace"` insist on one of them; without `unfold` the
     body of each function that is called is drawn once.
 
-    Raises DiagramError for another `by` and for what has no diagram.
+    Of a `LinearMap`, the linear graph: its edges, and what each sends back in a sweep of the
+    cotangent `args[0]`, or of ones.  `by="linear"` draws that of the derivative of f at `args`,
+    with the user's lines; `diagrams.page` plays the sweep.
+
+    Raises DiagramError for another `by`, for what has no diagram, and for a linear graph that is
+    too large to be read.
 
     >>> import lineara
     >>> print(lineara.diagrams.show(lineara.diagram(lambda x: x * x, 3.0, by="trace")))
@@ -31,8 +41,12 @@ def diagram(f: Callable[..., Any] | Term, *args: Any, by: str = "", unfold: bool
     """
     if isinstance(f, Term):
         return diagram_of_term(f)
-    if by not in ("", "source", "trace"):
-        raise DiagramError(f"a diagram is made by source or by trace, not by {by!r}")
+    if isinstance(f, LinearMap):
+        return diagram_of_map(f, *args)
+    if by not in ("", "source", "trace", "linear"):
+        raise DiagramError(f"a diagram is made by source, by trace or by linear, not by {by!r}")
+    if by == "linear":
+        return diagram_at(f, *args)
     plain = all([type(a) in (int, float) or callable(a) for a in args])
     if by == "source" or (plain and not by):
         try:

@@ -27,6 +27,10 @@ def check(term: tm.Term, known: Known | None = None) -> Type:
     >>> show(check(term("\\\\x. x * x")))
     'R -> R'
     """
+    if not isinstance(term, tm.Term):
+        raise CalculusError(
+            f"calculus.check takes a term, and got {term!r}; calculus.term reads one"
+        )
     return run(_check(term, {}, {} if known is None else known))
 
 

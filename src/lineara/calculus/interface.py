@@ -7,18 +7,19 @@ A function of the calculus, called from Python, runs on the machine with whateve
 those of the eager engine too, so `lineara.grad` goes through it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from lineara.calculus import terms as tm
 from lineara.calculus.closure_conversion import converted, sample
 from lineara.calculus.machine import FUEL, Machine
-from lineara.calculus.program import term as term_of
+from lineara.calculus.program import as_term
 from lineara.calculus.python_calls import foreign
 from lineara.calculus.readback import read_back
 from lineara.calculus.types import BOOL, INT, Arrow, Dual, ListOf, Product, R, Type, is_ground, show
 from lineara.calculus.values import Both, Items, Nothing, Number, is_number, items, listed
 from lineara.errors import CalculusError, StagingError
+from lineara.facts.types import is_number as calculates
 from lineara.staging.capture import trace
 from lineara.staging.tracing import Staged
 
@@ -30,7 +31,7 @@ def run(term: tm.Term | str, fuel: int = FUEL) -> tm.Term:
     >>> text(run("fold (\\x. \\y. x * y) 1 [2, 3, 4]"))
     '24'
     """
-    t = _closed(term)
+    t = as_term(term, "run")
     return read_back(Machine(fuel).value(t), t.type)
 
 
@@ -40,7 +41,7 @@ def type_of(term: tm.Term | str) -> str:
     >>> type_of("\\x. sin(x) * x")
     'R -> R'
     """
-    return show(_closed(term).type)
+    return show(as_term(term, "type_of").type)
 
 
 def gradient(term: tm.Term | str) -> tm.Term:
@@ -52,7 +53,7 @@ def gradient(term: tm.Term | str) -> tm.Term:
     >>> text(gradient("\\x. x * x"))
     'pull(\\x:R. multiply(x, x); \\_:R. covec(1))'
     """
-    f = _closed(term)
+    f = as_term(term, "gradient")
     if not isinstance(f.type, Arrow) or f.type.target != R:
         raise CalculusError(
             f"a gradient is of a function to R, but this is {show(f.type)}; pull(f; w) takes a "
@@ -71,7 +72,7 @@ def function(term: tm.Term | str, fuel: int = FUEL) -> Callable[..., Any]:
     >>> f(2.0, 0.0), lineara.grad(f, argnums=1)(2.0, 0.0)
     (0.0, 2.0)
     """
-    t = _closed(term)
+    t = as_term(term, "function")
     if not isinstance(t.type, Arrow):
         raise CalculusError(f"the term is no function but {show(t.type)}")
     machine = Machine(fuel)
@@ -114,7 +115,8 @@ def linear_a(term: tm.Term | str, fuel: int = FUEL) -> Staged:
     >>> f(3.0), sorted(f.program.defs)
     (6.75, ['calculus_function', 'else1', 'fn1_0', 'then1'])
     """
-    f, t = function(term, fuel), _closed(term).type
+    closed = as_term(term, "linear_a")
+    f, t = function(closed, fuel), closed.type
     samples = []
     while isinstance(t, Arrow):
         if not is_ground(t.source):
@@ -126,11 +128,7 @@ def linear_a(term: tm.Term | str, fuel: int = FUEL) -> Staged:
     try:
         return trace(f, *samples)
     except StagingError:  # a choice that numbers decide
-        return converted(_closed(term), f, samples)
-
-
-def _closed(term: tm.Term | str) -> tm.Term:
-    return term_of(term) if isinstance(term, str) else term
+        return converted(closed, f, samples)
 
 
 def to_machine(value: Any, t: Type) -> Any:
@@ -143,6 +141,8 @@ def to_machine(value: Any, t: Type) -> Any:
             rest = flat[1] if len(flat) == 2 else tuple(flat[1:])
             return to_machine(flat[0], a), to_machine(rest, b)
         case ListOf(item):
+            if not isinstance(value, Iterable):
+                raise CalculusError(f"{show(t)} is a list, but {value!r} is given")
             return listed([to_machine(v, item) for v in value])
         case Arrow() | Dual():
             if isinstance(value, tm.Term):
@@ -157,8 +157,13 @@ def to_machine(value: Any, t: Type) -> Any:
                 f"{show(t)} is asked for, and {value!r} is given: give a function, or a term of "
                 r"the calculus, such as calculus.term(r'\x. x * x')"
             )
+    if isinstance(value, tuple | list) or not (calculates(value) or isinstance(value, bool)):
+        raise CalculusError(f"{show(t)} is a number, but {value!r} is given")
     if t in (INT, BOOL):
-        return int(value) if t == INT else bool(value)
+        exact = int(value) if t == INT else bool(value)
+        if exact != value:
+            raise CalculusError(f"{show(t)} is asked for, but {value!r} is given")
+        return exact
     return float(value) if isinstance(value, int | float) else value
 
 

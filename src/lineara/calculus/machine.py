@@ -12,6 +12,7 @@ its cotangent, one for each application.  The functional w is linear, so it too 
 Bodies are divided into series once.  Nothing recurs on Python's stack.
 """
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from types import GeneratorType
@@ -28,6 +29,7 @@ from lineara.calculus.symbols import Symbol
 from lineara.calculus.terms import Lam, Plain, Sum, Term
 from lineara.calculus.types import DISCRETE, Arrow, Dual, ListOf, Product, Type
 from lineara.calculus.values import (
+    NOTHING,
     Along,
     Bag,
     Both,
@@ -42,6 +44,8 @@ from lineara.calculus.values import (
     Nothing,
     Number,
     Pulled,
+    Slope,
+    Slot,
     Tangent,
     Total,
     Unbounded,
@@ -49,11 +53,11 @@ from lineara.calculus.values import (
     Waiting,
     Watched,
     add,
-    changed,
     entangled,
     is_number,
     items,
     listed,
+    moves,
     numbers_at,
     primal,
     retagged,
@@ -61,6 +65,7 @@ from lineara.calculus.values import (
     summed,
     tangent,
     told_of,
+    uses_of,
     zero,
 )
 from lineara.errors import CalculusError
@@ -271,9 +276,16 @@ class Machine:
                     f = yield self.pair(f, use.at)
         return f
 
-    def watch(self, f: Any, chain: tuple[Use, ...], tape: Tape, told: Callable[..., Any]) -> Deep:
-        """The value after a chain of uses, with numbers on the tape that tell `told` cotangents."""
+    def watch(
+        self, f: Any, chain: tuple[Use, ...], tape: Tape | None, told: Callable[..., Any] | None
+    ) -> Deep:
+        """The value after a chain of uses, with numbers on the tape that tell `told` cotangents.
+
+        Without a tape it is the value.
+        """
         value = yield self.used(f, chain)
+        if tape is None or told is None:
+            return value
         if isinstance(value, bool | int | Nil):
             return value
         if type(value) is tuple:
@@ -301,52 +313,79 @@ class Machine:
     def _within(self, f: Any, chain: Any, tape: Tape, told: Any, within: list[Any]) -> Deep:
         """A number that other differentiations, within that of the tape, go through."""
         level = max([x.tape.level if isinstance(x, Watched) else x.level for x in within])
-        numbers = [x for x in within if not isinstance(x, Watched) and x.level == level]
-        if len(numbers) < len([x for x in within if isinstance(x, Watched) or x.level == level]):
-            raise CalculusError(
-                "the machine has no derivative of a function's argument along another such "
-                "argument; the reducer has: calculus.reduce"
-            )
+        own = [x for x in within if not isinstance(x, Watched) and x.level == level]
+        heard = [x for x in within if isinstance(x, Watched) and x.tape.level == level]
         base = []
         for use in chain:
             at, along = yield _pair_of(primal(use.at, level), use.along, level)
             base.append(Use(use.kind, at, along))
         y = yield self.watch(f, tuple(base), tape, told)
-        reverse = {x.index: x for x in numbers if isinstance(x, Reverse)}
-        if not reverse:
-            moved = [
-                Use(u.kind, tangent(u.at, level), tuple([tangent(d, level) for d in u.along]))
-                for u in chain
-            ]
+        reverse = {x.index: x for x in own if isinstance(x, Reverse)}
+        if not reverse and not heard:
+            moved = _tangents(chain, level)
             return Forward(level, y, (yield self._moved(f, base, moved, tape, told)))
         parents = []
         for index in reverse:
-            own = next(self._levels)
-            moved = []
-            for use in chain:
-                at = yield _one(use.at, level, index, own)
-                along = []
-                for d in use.along:
-                    along.append(tangent((yield _one(d, level, index, own)), own))
-                moved.append(Use(use.kind, tangent(at, own), tuple(along)))
+            one = next(self._levels)
+            moved = _tangents((yield uses_of(chain, _one(level, index, one))), one)
             parents.append((index, (yield self._moved(f, base, moved, tape, told))))
-        return next(iter(reverse.values())).tape.number(y, tuple(parents))
+        inner = heard[0].tape if heard else next(iter(reverse.values())).tape
+        number = inner.number(y, tuple(parents))
+        if heard:
+            slopes = []
+            for listener in {id(x.told): x.told for x in heard}.values():
+                own_level = next(self._levels)
+                held = yield uses_of(chain, _slotted(level, listener, own_level))
+                slopes.append((listener, Slope(f, held, own_level, tape, told)))
 
-    def _moved(self, f: Any, base: Any, moved: Any, tape: Tape, told: Any) -> Deep:
+            def tell(bar: Any) -> None:
+                for listener, slope in slopes:
+                    listener(scale(bar, slope))
+
+            inner.hooks[number.index] = tell
+        return number
+
+    def _moved(self, f: Any, base: Any, moved: Any, tape: Tape | None, told: Any) -> Deep:
         """The derivative of a chain's number: each argument and each direction moves by itself."""
         total = 0.0
         for i, (use, move) in enumerate(zip(base, moved, strict=True)):
+            ways = []
+            if use.kind == "pair" and move.at is not None:
+                ways = [Use("pair", move.at)]
             if use.kind == "apply":
-                ways = [Use("apply", use.at, (*use.along, move.at))]
+                if move.at is not None:
+                    ways = [Use("apply", use.at, (*use.along, move.at))]
                 for j, d in enumerate(move.along):
-                    along = (*use.along[:j], d, *use.along[j + 1 :])
-                    ways.append(Use("apply", use.at, along))
-            else:
-                ways = [Use("pair", move.at)] if use.kind == "pair" else []
+                    if d is not None:
+                        ways.append(Use("apply", use.at, (*use.along[:j], d, *use.along[j + 1 :])))
             for way in ways:
                 chain = (*base[:i], way, *base[i + 1 :])
                 total = total + (yield self.watch(f, chain, tape, told))
         return total
+
+    def _slope(self, k: Slope, u: Any) -> Deep:
+        """A slope at a direction: the chain with its slots along it."""
+        one = next(self._levels)
+        base = yield uses_of(k.chain, Change(_same, slot=_emptied(k.level)))
+        filled = yield uses_of(k.chain, Change(_same, slot=_filled(k.level, u, one)))
+        moved = _tangents(filled, one)
+        return (yield self._moved(k.inner, base, moved, k.tape, k.told))
+
+    def bag_of(self, k: Slope) -> Any:
+        """A slope that nothing watches, as the sum of probes that it is."""
+        tape, heard = Tape(next(self._levels)), []
+
+        def watched(slot: Slot) -> Any:
+            return Watched(slot.of, (), tape, heard.append) if slot.level == k.level else slot
+
+        def number() -> Deep:
+            return (yield self.used(k.inner, (yield uses_of(k.chain, Change(_same, slot=watched)))))
+
+        with np.errstate(all="ignore"):
+            y = run(number())
+            if isinstance(y, Reverse) and y.tape is tape:
+                tape.back(y.index)
+        return functools.reduce(add, heard, NOTHING)
 
     def pair(self, k: Both | Number, v: Shaped) -> Deep:
         """A functional at a vector."""
@@ -372,6 +411,8 @@ class Machine:
                 for p, u in zip(parts, items(v), strict=False):
                     total = total + (yield self.pair(p, u))
                 return total
+            case Slope():
+                return (yield self._slope(k, v))
             case Multiple(r, inner):
                 return r * (yield self.pair(inner, v))
             case Total(parts):
@@ -401,15 +442,49 @@ def _pair_of(at: Deep, along: tuple[Any, ...], level: int) -> Deep:
     return primals, tuple(made)
 
 
-def _one(v: Value, level: int, index: int, own: int) -> Deep:
-    """The value where one number of a tape has the tangent 1 at a level of its own."""
+def _one(level: int, index: int, own: int) -> Change:
+    """One number of a tape has the tangent 1 at a level of its own; the rest of the level goes."""
 
     def number(x: Value) -> Any:
         if not isinstance(x, Reverse) or x.level != level:
             return x
         return Forward(own, x.primal, 1.0) if x.index == index else x.primal
 
-    return changed(v, Change(number))
+    return Change(number, gone=level)
+
+
+def _slotted(level: int, listener: Callable[[Any], None], own: int) -> Change:
+    """What one listener watches is a slot; the rest of the level goes."""
+
+    def number(x: Value) -> Any:
+        return x.primal if isinstance(x, Reverse) and x.level == level else x
+
+    def watched(inner: Any, told: Callable[[Any], None]) -> Any:
+        return Slot(inner, own) if told is listener else inner
+
+    return Change(number, gone=level, watched=watched)
+
+
+def _filled(level: int, u: Any, own: int) -> Callable[[Slot], Any]:
+    """A slot of the level moves along u at a level of its own."""
+    return lambda slot: Entangled(slot.of, u, own) if slot.level == level else slot
+
+
+def _emptied(level: int) -> Callable[[Slot], Any]:
+    return lambda slot: slot.of if slot.level == level else slot
+
+
+def _tangents(chain: Sequence[Use], level: int) -> list[Use]:
+    """The tangents at a level of the values in a chain; None where nothing moves."""
+
+    def along(v: Any) -> Any:
+        return tangent(v, level) if moves(v, level) else None
+
+    return [Use(u.kind, along(u.at), tuple([along(d) for d in u.along])) for u in chain]
+
+
+def _same(x: Value) -> Any:
+    return x
 
 
 _EVALUATED: dict[type, Callable[[tm.Term], tuple[tm.Term, ...]]] = {

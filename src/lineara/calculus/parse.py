@@ -1,7 +1,8 @@
 r"""From text to syntax: the grammar, and errors with a caret.
 
 A name with a bracket right after it is a function symbol, `sin(x)`; a variable is applied with a
-space, `f x`.  Sugar ends here: `let f x y = t in u`, `\x y. t`, `\<x, y>. t`, `f(x, y)`, `-t`.
+space, `f x`.  Sugar ends here: `let f x y = t in u`, `\x y. t`, `f(x, y)`, `-t`, and patterns,
+`\<x, <y, z>>. t`, wherever a function, a let or a dual map binds a name.
 
 >>> parse("let f x = x * x in f 3").term.kind
 'let'
@@ -28,16 +29,16 @@ start: declaration* -> library | declaration+ "in" term -> program | term -> bar
 declaration: "import" STRING -> import_
     | DEF [REC] NAME param* [":" type] "=" term -> def_
     | "symbol" NAME param+ "=" term -> symbol
-param: NAME -> param | "(" NAME ":" type ")" -> param
+?param: NAME -> param | "(" NAME ":" type ")" -> param | tuple
 
-?term: "\\" binder+ "." term -> lam
-    | "\\" "<" binder "," binder ">" "." term -> lampair
+?term: "\\" pattern+ "." term -> lam
     | "let" [REC] NAME param* [":" type] "=" term "in" term -> let
-    | "let" "<" binder "," binder ">" "=" term "in" term -> letpair
+    | "let" tuple "=" term "in" term -> letpair
     | "rec" NAME NAME [":" type] "." term -> rec
     | "if" term "then" term "else" term -> if_
     | probe
-binder: NAME [":" type] -> param
+?pattern: NAME [":" type] -> param | tuple
+tuple: "<" pattern ("," pattern)+ ">"
 ?probe: sum | sum "|>" probe -> probe
 ?sum: product | sum PLUS product -> infix | sum MINUS product -> infix
 ?product: pairing | product (STAR | SLASH) pairing -> infix | MINUS pairing -> minus
@@ -52,7 +53,7 @@ binder: NAME [":" type] -> param
     | "<" term ("," term)+ ">" -> pair
     | "J{" (NAME | FNAME) "}" "(" term ")" -> jfun
     | "J(" term ";" term ")" -> j
-    | "dual(" "\\" binder "." term ";" term ")" -> dual
+    | "dual(" "\\" pattern "." term ";" term ")" -> dual
     | "pull(" term ";" term ")" -> pull
     | "covec(" term ")" -> covec
     | "ev(" term ")" -> ev
@@ -96,7 +97,7 @@ _TERMINALS = {
     "SEMICOLON": "';'", "DOT": "'.'", "COLON": "':'", "MORETHAN": "'>'", "VBAR": "'|'",
     "THEN": "'then'", "ELSE": "'else'", "BASE": "a type", "$END": "the end", "value": "a term",
     "LPAR": "'('", "BACKSLASH": "'\\'", "STRING": "a file in quotes", "RBRACE": "'}'",
-    "LIST": "'List'", "CIRCUMFLEX": "'^'",
+    "LIST": "'List'", "CIRCUMFLEX": "'^'", "LESSTHAN": "'<'",
 }  # fmt: skip
 
 
@@ -138,9 +139,31 @@ def _read(tree: Any) -> Any:
     return nodes[id(tree)]
 
 
+def _tuple_of(params: list[Param], at: Place) -> Param:
+    """The parameter of a pattern `<x, y>`: a name for the whole, and the patterns of its parts."""
+    types = [p.type for p in params if p.type]
+    whole = len(types) == len(params)
+    t = functools.reduce(lambda a, b: Product(b, a), reversed(types)) if whole else None
+    name = "".join([p.name.partition("%")[0] for p in params])
+    return Param(f"{name}%0", t, at, tuple(params))
+
+
+def _opened(p: Param, body: Syntax) -> Syntax:
+    """The body under lets for the names of a pattern."""
+    whole = Syntax("var", (), p.place, p.name)
+    for i in range(len(p.parts) - 1, -1, -1):
+        part, q = whole, p.parts[i]
+        for _ in range(i):
+            part = Syntax("snd", (part,), q.place)
+        if i < len(p.parts) - 1:
+            part = Syntax("fst", (part,), q.place)
+        body = Syntax("let", (_stated(part, q.type), _opened(q, body)), q.place, q.name)
+    return body
+
+
 def _curried(params: list[Any], body: Syntax) -> Syntax:
     for p in reversed(params):
-        body = Syntax("lam", (body,), p.place, p)
+        body = Syntax("lam", (_opened(p, body),), p.place, p)
     return body
 
 
@@ -149,14 +172,6 @@ def _paired(parts: list[Any]) -> Syntax:
     for p in reversed(parts[:-1]):
         syntax = Syntax("pair", (p, syntax), p.place)
     return syntax
-
-
-def _taken_apart(x: Param, y: Param, z: str, body: Syntax) -> Syntax:
-    whole = Syntax("var", (), x.place, z)
-    for p, kind in ((y, "snd"), (x, "fst")):
-        part = Syntax(kind, (whole,), p.place)
-        body = Syntax("let", (_stated(part, p.type), body), p.place, p.name)
-    return body
 
 
 def _stated(s: Syntax, t: object) -> Syntax:
@@ -168,24 +183,8 @@ def _bound(rec: object, name: object, params: list[Any], t: Shaped | None, body:
     if rec is None:
         return _curried(params, _stated(body, t))
     first, *rest = params
-    inner = _curried(rest, _stated(body, t))
+    inner = _opened(first, _curried(rest, _stated(body, t)))
     return Syntax("rec", (inner,), first.place, (str(name), first.name, first.type, None))
-
-
-def _tupled(params: list[Any], body: Syntax) -> tuple[Syntax, Param]:
-    """A function of a tuple, its parts bound by lets."""
-    z, at = "".join([p.name for p in params]) + "%0", params[0].place
-    types = [p.type for p in params]
-    t = functools.reduce(lambda a, b: Product(b, a), reversed(types)) if all(types) else None
-    whole = Syntax("var", (), at, z)
-    for i in range(len(params) - 1, -1, -1):
-        part = whole
-        for _ in range(i):
-            part = Syntax("snd", (part,), at)
-        if i < len(params) - 1:
-            part = Syntax("fst", (part,), at)
-        body = Syntax("let", (part, body), at, params[i].name)
-    return body, Param(z, t, at)
 
 
 class _Reader:
@@ -212,12 +211,9 @@ class _Reader:
         return Declaration("def", str(name), syntax, place_of(name))
 
     def symbol(self, at: Place, parts: list[Any]) -> Any:
-        name, *params, body = parts
-        param = params[-1]
-        if len(params) > 1:  # one argument: a tuple, nested to the right
-            body, param = _tupled(params, body)
-        made = Syntax("lam", (body,), param.place, param)
-        return Declaration("symbol", str(name), made, place_of(name))
+        name, *params, body = parts  # a symbol has one argument: a tuple, nested to the right
+        whole = params if len(params) == 1 else [_tuple_of(params, params[0].place)]
+        return Declaration("symbol", str(name), _curried(whole, body), place_of(name))
 
     def param(self, at: Place, parts: list[Any]) -> Any:
         t = parts[1] if len(parts) > 1 else None
@@ -226,12 +222,8 @@ class _Reader:
     def lam(self, at: Place, parts: list[Any]) -> Any:
         return _curried(parts[:-1], parts[-1])
 
-    def lampair(self, at: Place, parts: list[Any]) -> Any:
-        x, y, body = parts
-        z = f"{x.name}{y.name}%0"
-        t = Product(x.type, y.type) if x.type and y.type else None
-        made = _taken_apart(x, y, z, body)
-        return Syntax("lam", (made,), at, Param(z, t, at))
+    def tuple(self, at: Place, parts: list[Any]) -> Any:
+        return _tuple_of(parts, at)
 
     def let(self, at: Place, parts: list[Any]) -> Any:
         rec, name, *params, t, e, body = parts
@@ -244,9 +236,8 @@ class _Reader:
         return Syntax("let", (e, body), at, str(name))
 
     def letpair(self, at: Place, parts: list[Any]) -> Any:
-        x, y, e, body = parts
-        z = f"{x.name}{y.name}%0"
-        return Syntax("let", (e, _taken_apart(x, y, z, body)), at, z)
+        p, e, body = parts
+        return Syntax("let", (e, _opened(p, body)), at, p.name)
 
     def subst(self, at: Place, parts: Any) -> Any:
         t, name, u = parts  # t[x/u], an explicit substitution: what is shared, as in a let
@@ -297,8 +288,8 @@ class _Reader:
         return Syntax("pair", syntax.parts, at)
 
     def dual(self, at: Place, parts: list[Any]) -> Any:
-        x, body, k = parts
-        return Syntax("dual", (body, k), at, x)
+        p, body, k = parts
+        return Syntax("dual", (_opened(p, body), k), at, p)
 
     def dprobe(self, at: Place, parts: Any) -> Any:
         return Syntax("probe", tuple(parts), at)

@@ -146,6 +146,18 @@ def term(text: str) -> Term:
     return program(text).term()
 
 
+def as_term(given: Term | str, asked: str) -> Term:
+    """The term of a text; a term as it is.  CalculusError for anything else, naming who asked."""
+    if isinstance(given, Term):
+        return given
+    if isinstance(given, str):
+        return term(given)
+    raise CalculusError(
+        f"calculus.{asked} takes a term or a text, such as r'\\x. x * x', and got {given!r}; "
+        "calculus.of(f) is the term of a Python function"
+    )
+
+
 def _text_of(file: str) -> str:
     try:
         return Path(file).read_text(encoding="utf-8-sig")

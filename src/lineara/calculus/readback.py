@@ -10,6 +10,7 @@
 from typing import Any
 
 from lineara.calculus import terms as tm
+from lineara.calculus.machine import Machine
 from lineara.calculus.scalars import Forward
 from lineara.calculus.substitution import Fresh, subst
 from lineara.calculus.symbols import Symbol
@@ -27,11 +28,13 @@ from lineara.calculus.values import (
     Nothing,
     Number,
     Pulled,
+    Slope,
     Tangent,
     Total,
     is_number,
     items,
     primal,
+    scale,
     tangent,
 )
 from lineara.errors import CalculusError
@@ -99,11 +102,15 @@ def _term(v: Any, t: Type | None) -> Deep:
         case Pulled(f, w, _):
             g = yield _term(f, None)
             return tm.Pull((g, (yield _term(w, None))))
+        case Slope():
+            return (yield _term(Machine().bag_of(v), t))
+        case Multiple(r, Slope() as k):
+            return (yield _term(scale(r, Machine().bag_of(k)), t))
         case Total(parts):
             terms = []
             for p in parts:
                 terms.append((yield _term(p, t)))
-            return tm.Sum(tuple(terms))
+            return tm.total(terms, terms[0].type)
         case Multiple(r, f):
             g = yield _term(f, t)
             x = (Fresh(g)("x"), g.type.source)

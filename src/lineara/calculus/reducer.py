@@ -3,7 +3,7 @@ r"""The reducer: one redex at a time, call by value, left to right  [Pullback].
     C[redex] -> C[contractum]        `focus` says where evaluation goes on in a term, or nowhere
 
 `focus` is a function, so a closed term is a value or C[redex] for exactly one C and redex.  A
-reducer holds C as a stack and works at its end; nothing is searched twice.
+reducer holds C as its frames, from the inside, and works at their end; nothing is searched twice.
 """
 
 from collections.abc import Callable, Iterator
@@ -30,11 +30,39 @@ class Rule(NamedTuple):
     name: str
 
 
+class Frame(NamedTuple):
+    """A term and the path to its part in which evaluation goes on; the innermost of a context.
+
+    Contexts share the frames outside, so a step that keeps its context keeps no copy of the term.
+    """
+
+    parent: tm.Term
+    path: tuple[int, ...]
+    outer: "Frame | None"
+
+
+def path_of(context: Frame | None) -> tuple[int, ...]:
+    """The path from the whole term to the hole of a context."""
+    paths: list[tuple[int, ...]] = []
+    while context is not None:
+        paths.append(context.path)
+        context = context.outer
+    return tuple([i for path in reversed(paths) for i in path])
+
+
+def filled(context: Frame | None, t: tm.Term) -> tm.Term:
+    """C[t], the term in its context."""
+    while context is not None:
+        t = plugged(context.parent, context.path, t)
+        context = context.outer
+    return t
+
+
 class Step(NamedTuple):
-    """A step: the rule, where in the term, the redex and what it becomes."""
+    """A step C[redex] -> C[contractum] and its rule; the whole term is put together on request."""
 
     rule: Rule
-    path: tuple[int, ...]
+    context: Frame | None
     redex: tm.Term
     contractum: tm.Term
 
@@ -151,36 +179,29 @@ class Reducer:
         if term.free:
             free = ", ".join(sorted(term.free))
             raise CalculusError(f"only a closed term is reduced, and {free} is free here")
-        self.frames: list[tuple[tm.Term, tuple[int, ...]]] = []
+        self.context: Frame | None = None
         self.at = term
         self.fresh = Fresh(term)
-        self.fuel = self.filled = fuel
+        self.fuel = self.given = fuel
         self.steps = self.calls = self.vjps = 0
 
     def term(self) -> tm.Term:
         """The whole term."""
-        t = self.at
-        for parent, path in reversed(self.frames):
-            t = plugged(parent, path, t)
-        return t
-
-    def path(self) -> tuple[int, ...]:
-        """Where the redex is."""
-        return tuple([i for _, path in self.frames for i in path])
+        return filled(self.context, self.at)
 
     def seek(self) -> bool:
         """Go to the redex; False if the whole term is a value."""
         while True:
             if self.at.value:
-                if not self.frames:
+                if self.context is None:
                     return False
-                parent, path = self.frames.pop()
+                parent, path, self.context = self.context
                 self.at = plugged(parent, path, self.at)
                 continue
             path = focus(self.at)
             if path is None:
                 return True
-            self.frames.append((self.at, path))
+            self.context = Frame(self.at, path, self.context)
             for i in path:
                 self.at = self.at.parts[i]
 
@@ -190,7 +211,7 @@ class Reducer:
             return None
         redex = self.at
         rule, contracted = self.contract(redex)
-        done = Step(rule, self.path(), redex, contracted)
+        done = Step(rule, self.context, redex, contracted)
         self.at = contracted
         self.steps += 1
         return done
@@ -217,9 +238,15 @@ class Reducer:
     def unfold(self, f: tm.Fix) -> tm.Lam:
         """A recursion once unfolded; fuel is spent."""
         if self.fuel == 0:
-            raise exhausted(f.own, self.filled)
+            raise exhausted(f.own, self.given)
         self.fuel -= 1
         return as_lambda(f, self.fresh)
+
+    def forward(self, g: tm.Term, d: tm.Term, a: tm.Term) -> tm.Term:
+        """(J(g; d)) a, written out."""
+        body = as_lambda(g, self.fresh)
+        derivative = tm.JAt((body.parts[0], d, a), ((body.name, body.source),))
+        return divide(derivative, self.fresh, raw=True).term()
 
     def _app(self, t: tm.Term) -> tuple[Rule, tm.Term]:
         f, a = t.parts
@@ -237,10 +264,7 @@ class Reducer:
                 self.calls += 1
                 return JACOBIAN, structure(symbol_jvp(symbol, numbers_of(a), numbers_of(s)), t.type)
             case tm.J((g, d)):
-                body = as_lambda(g, self.fresh)
-                here = (body.name, body.source)
-                derivative = tm.JAt((body.parts[0], d, a), (here,))
-                return FORWARD, divide(derivative, self.fresh, raw=True).term()
+                return FORWARD, self.forward(g, d, a)
             case tm.Pull((g, w)):
                 body = as_lambda(g, self.fresh)
                 x = (self.fresh(body.name), body.source)  # no binder within can hide it
@@ -320,7 +344,8 @@ class Reducer:
         if joined is not None:
             rule, body = joined
             return rule, t.with_(0, _spliced(y, divide(body, self.fresh), rest))
-        tangents: dict[str, tm.Term] = {x: tm.Var((), f"d{x}", s) for x, s in t.names}
+        moving = [(x, s) for x, s in t.names if x in e.free]
+        tangents: dict[str, tm.Term] = {x: tm.Var((), f"d{x}", s) for x, s in moving}
         d = derivative(e, tangents, self.fresh)
         here = subst(e, values)
         if d is None or tm.is_zero(d):

@@ -7,68 +7,103 @@ r"""Every step of a reduction, with its rule and its redex, as text, for a termi
 """
 
 import html
-import itertools
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from lineara.calculus.program import term as term_of
-from lineara.calculus.reducer import FUEL, Reducer, Rule
+from lineara.calculus.program import as_term
+from lineara.calculus.reducer import FUEL, Frame, Reducer, Rule, filled, path_of
 from lineara.calculus.show import show
 from lineara.calculus.terms import Term
 
 
 class Traced(NamedTuple):
-    """One step: its number, its rule, the term before it, where the redex is, what that becomes."""
+    """One step: its number, its rule, where its redex is, the redex, and what that becomes.
+
+    A step shares its context with its neighbours: `term` and `path` are put together when asked
+    for, and a text with `around` looks at no more of the term than it shows.
+    """
 
     number: int
     rule: Rule
-    term: Term
-    path: tuple[int, ...]
+    context: Frame | None
+    at: Term
     contractum: Term
 
     def __str__(self) -> str:
-        return f"{self.head()}  {show(self.term, self.path)}"
+        return f"{self.head()}  {self.text()}"
 
     def head(self) -> str:
         """The number of the step, and the number and name of its rule."""
         return f"{self.number:3}  {self.rule.number:<5} {self.rule.name:<24}"
 
-    def json(self) -> dict[str, Any]:
-        """The step as an object for JSON."""
+    @property
+    def path(self) -> tuple[int, ...]:
+        """The path to the redex in the whole term."""
+        return path_of(self.context)
+
+    @property
+    def term(self) -> Term:
+        """The whole term before the step."""
+        return filled(self.context, self.at)
+
+    def redex(self) -> Term:
+        """The subterm that is about to change."""
+        return self.at
+
+    def text(self, around: int | None = None, marks: tuple[str, str] = ("«", "»")) -> str:
+        r"""The term before the step with its redex between `marks`, or `around` levels about it.
+
+        >>> step = next(trace("fst (snd <<1, 2>, <sin(3 + 4), <5, 6>>>)"))
+        >>> step.text(around=2)
+        '… <sin(«3 + 4»), …> …'
+        """
+        frames: list[Frame] = []
+        context = self.context
+        # one frame more than is shown says that there is more
+        while context is not None and (around is None or len(frames) <= around):
+            frames.append(context)
+            context = context.outer
+        spine, path = dict[int, Term](), list[int]()
+        for frame in reversed(frames):
+            spine[len(path)] = frame.parent
+            path += frame.path
+        spine[len(path)] = self.at
+        return show(spine[0], path, marks, around, spine)
+
+    def json(self, around: int | None = None) -> dict[str, Any]:
+        """The step as an object for JSON; `around` cuts its texts to a window."""
         return {
             "step": self.number,
             "rule": self.rule.number,
             "name": self.rule.name,
             "path": list(self.path),
-            "term": show(self.term),
-            "redex": show(self.redex()),
-            "contractum": show(self.contractum),
+            "term": self.text(around, ("", "")),
+            "redex": show(self.at, (), ("", ""), around),
+            "contractum": show(self.contractum, (), ("", ""), around),
         }
 
-    def redex(self) -> Term:
-        """The subterm that is about to change."""
-        term = self.term
-        for i in self.path:
-            term = term.parts[i]
-        return term
 
-
-def trace(term: Term | str, fuel: int = FUEL) -> Iterator[Traced]:
+def trace(
+    term: Term | str, fuel: int = FUEL, first: int = 1, last: int | None = None
+) -> Iterator[Traced]:
     r"""The steps of a closed term, or of a text, until there is a value.
 
-    Raises CalculusError where `fuel` steps do not reach a value.
+    Only the steps from the number `first` to the number `last` are given, and no step after
+    `last` is taken.  A step holds what it changes and its context, which it shares with the others.
+
+    Raises CalculusError where `fuel` unfoldings of recursions do not reach a value.
 
     >>> [step.rule.name for step in trace("(\\x. x * x) 3")]
     ['application', 'symbol at numbers']
+    >>> print(*trace("(\\x. x * x) 3", first=2))
+      2  3     symbol at numbers         «multiply(3, 3)»
     """
-    reducer = Reducer(term_of(term) if isinstance(term, str) else term, fuel)
-    for n in itertools.count(1):
-        if not reducer.seek():
+    reducer = Reducer(as_term(term, "trace"), fuel)
+    for n, done in enumerate(reducer, 1):
+        if n >= first and (last is None or n <= last):
+            yield Traced(n, *done)
+        if n == last:
             return
-        before, path = reducer.term(), reducer.path()
-        done = reducer.step()
-        assert done is not None
-        yield Traced(n, done.rule, before, path, done.contractum)
 
 
 def value_of(term: Term | str, fuel: int = FUEL) -> Term:
@@ -77,17 +112,17 @@ def value_of(term: Term | str, fuel: int = FUEL) -> Term:
     >>> show(value_of("pull(\\\\x. x * x; \\\\_. covec(1)) 3"))
     'covec(6)'
     """
-    reducer = Reducer(term_of(term) if isinstance(term, str) else term, fuel)
+    reducer = Reducer(as_term(term, "reduce"), fuel)
     reducer.run()
     return reducer.term()
 
 
-def rich_text(step: Traced) -> Any:
+def rich_text(step: Traced, around: int | None = None) -> Any:
     """The step for a terminal: a rich Text with the redex in colour."""
     from rich.text import Text
 
     text = Text(step.head(), style="dim")
-    before, rest = show(step.term, step.path, ("\x01", "\x02")).split("\x01")
+    before, rest = step.text(around, ("\x01", "\x02")).split("\x01")
     redex, after = rest.split("\x02")
     text.append(f"  {before}")
     text.append(redex, style="bold reverse")
@@ -120,8 +155,13 @@ mark {{ background: #7a5b00; color: #fff }} }}
 """
 
 
-def page(steps: Iterable[Traced], value: Term, title: str = "A reduction") -> str:
-    r"""The steps as a page of its own.
+def page(
+    steps: Iterable[Traced],
+    value: Term,
+    title: str = "A reduction",
+    around: int | None = None,
+) -> str:
+    r"""The steps as a page of its own, each whole or as a window of `around` levels.
 
     >>> text = page(trace("(\\x. x * x) 3"), value_of("(\\x. x * x) 3"))
     >>> text.count("<tr id=")
@@ -129,7 +169,7 @@ def page(steps: Iterable[Traced], value: Term, title: str = "A reduction") -> st
     """
     rows = []
     for s in steps:
-        text = html.escape(show(s.term, s.path, ("\x01", "\x02")))
+        text = html.escape(s.text(around, ("\x01", "\x02")))
         text = text.replace("\x01", "<mark>").replace("\x02", "</mark>")
         rows.append(
             f'<tr id="{s.number}"><td>{s.number}</td><td>{html.escape(s.rule.number)}</td>'

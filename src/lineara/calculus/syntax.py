@@ -20,11 +20,15 @@ class Syntax:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Param:
-    """A name that is bound, and its type if the text has it."""
+    """A name that is bound, and its type if the text has it; a pattern has parts as well."""
 
     name: str
     type: Type | None
     place: Place
+    parts: tuple["Param", ...] = ()
+
+    def __str__(self) -> str:
+        return f"<{', '.join(map(str, self.parts))}>" if self.parts else self.name
 
 
 @dataclass(frozen=True, eq=False, slots=True)

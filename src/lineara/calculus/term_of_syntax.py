@@ -126,7 +126,7 @@ class _Builder:
             place = self.inference.places.get(wrong, s.place)
             raise self.inference.wrong(
                 place,
-                f"dual needs a map that is linear in {s.data.name}, and {show_term(wrong)} is not "
+                f"dual needs a map that is linear in {s.data}, and {show_term(wrong)} is not "
                 "linear in it; linear are sums, pairs, fst, snd, a product with what does not "
                 "contain it, and it as the function that is applied",
             )

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from lineara.errors import CalculusError
+
 
 @dataclass(frozen=True, slots=True)
 class Base:
@@ -135,7 +137,10 @@ def holes(t: Type) -> Iterator[Hole]:
 
 
 def show(t: Type, level: int = 0) -> str:
-    """The text of a type; `level` 1 is left of an arrow, 2 left of a star, 3 under a dual."""
+    """The text of a type; `level` 1 is left of an arrow, 2 left of a star, 3 under a dual.
+
+    Raises CalculusError for what is no type.
+    """
     match t:
         case Base(name):
             return name
@@ -151,4 +156,9 @@ def show(t: Type, level: int = 0) -> str:
             text, own = f"{show(a, 2)} * {show(b, 1)}", 1
         case ListOf(a):
             text, own = f"List {show(a, 3)}", 2
+        case _:
+            raise CalculusError(
+                f"calculus.types.show: {t!r} is no type of the calculus; a type is R, INT, BOOL, "
+                "or a Product, Arrow, Dual, ListOf, Row or Hole"
+            )
     return f"({text})" if level > own else text

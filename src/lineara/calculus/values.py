@@ -4,7 +4,7 @@ A value may hold numbers at levels, in the environments of closures too.  `prima
 `entangled` take such a value apart at a level and put it together.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from lineara.calculus.scalars import Forward, Tagged, Tape
@@ -133,6 +133,27 @@ class Waiting(NamedTuple):
 
     inner: Any
     chain: tuple[Use, ...]
+
+
+class Slot(NamedTuple):
+    """The function or functional `of`, at the place in a chain that a `Slope` moves."""
+
+    of: Any
+    level: int
+
+
+class Slope(NamedTuple):
+    """The functional  u ↦ derivative of what a chain makes of `inner` as its slots move along u.
+
+    It is the cotangent of a function to which another one is applied; while that one is watched,
+    the numbers that come of the functional are on its `tape` and tell it theirs.
+    """
+
+    inner: Any
+    chain: tuple[Use, ...]
+    level: int
+    tape: Tape | None
+    told: Callable[[Any], None] | None
 
 
 class Entangled(NamedTuple):
@@ -328,6 +349,9 @@ def tangent(v: Any, level: int) -> Any:
             return Evaluation(tangent(u, level))
         case Items(parts):
             return Items(tuple([tangent(p, level) for p in parts]))
+        case Entangled(f, d, own) if own == level:
+            rest: Any = Tangent(f, level)
+            return add(d, rest) if moves(f, level) else d
     if type(v) is tuple:
         return tangent(v[0], level), tangent(v[1], level)
     return 0.0 if is_number(v) else Tangent(v, level)
@@ -335,12 +359,23 @@ def tangent(v: Any, level: int) -> Any:
 
 class Change(NamedTuple):
     """What becomes of the numbers in a value; `gone` is a level that is left out, (old, new) a tag
-    that another takes the place of."""
+    that another takes the place of.  `watched` is what becomes of the values that are watched at
+    the level that is left out, by who is told, and `slot` of the slots of a level.  The levels in
+    `bound` are those of the tangents around: there they are no level of anyone else."""
 
     number: Callable[[Any], Any]
     gone: int = 0
     old: int = 0
     new: int = 0
+    watched: Callable[[Any, Callable[[Any], None]], Any] = lambda inner, told: inner
+    slot: Callable[[Slot], Any] = lambda slot: slot
+    bound: frozenset[int] = frozenset()
+
+    def of(self, x: Value) -> Any:
+        """What becomes of a number."""
+        if isinstance(x, Forward) and x.level in self.bound:
+            return Forward(x.level, self.of(x.primal), self.of(x.tangent))
+        return self.number(x)
 
 
 def primal(v: Value, level: int) -> Deep:
@@ -380,10 +415,16 @@ def numbers_at(v: Leaf, floor: int) -> list[Any]:
     return numbers
 
 
+def moves(v: Leaf, level: int) -> bool:
+    """Whether a value has numbers or functions with tangents at a level."""
+    within = numbers_at(v, level - 1)
+    return any([not isinstance(x, Watched) and x.level == level for x in within])
+
+
 def changed(v: Any, change: Change, seen: Callable[[Any], Any] = lambda x: None) -> Deep:
     """The value with its numbers changed, those in environments too."""
     if is_number(v):
-        return change.number(v)
+        return change.of(v)
     if isinstance(v, Nothing | Nil | Unbounded):
         return v
 
@@ -408,26 +449,39 @@ def changed(v: Any, change: Change, seen: Callable[[Any], Any] = lambda x: None)
             return Bag(tuple(moved))
         case Watched(inner, chain, tape, told):
             seen(v)
+            uses = yield uses_of(chain, change, seen)
+            inner = yield changed(inner, change, seen)
             if tape.level == change.gone:
-                return (yield _used(inner, chain, change))
-            uses = []
-            for use in chain:
-                at = use.at if use.kind == "item" else (yield changed(use.at, change, seen))
-                uses.append(Use(use.kind, at, (yield several(use.along))))
-            return Watched((yield changed(inner, change, seen)), tuple(uses), tape, told)
+                inner = change.watched(inner, told)
+                return Waiting(inner, uses) if uses else inner
+            return Watched(inner, uses, tape, told)
         case Waiting(inner, chain):
-            return (yield _used((yield changed(inner, change, seen)), chain, change))
+            return Waiting(
+                (yield changed(inner, change, seen)), (yield uses_of(chain, change, seen))
+            )
+        case Slope(inner, chain, level, tape, told):
+            uses = yield uses_of(chain, change, seen)
+            if tape is not None and told is not None:
+                seen(Watched(inner, uses, tape, told))
+            inner = yield changed(inner, change, seen)
+            if tape is not None and told is not None and tape.level == change.gone:
+                return Slope(change.watched(inner, told), uses, level, None, None)
+            return Slope(inner, uses, level, tape, told)
+        case Slot(of, level):
+            return change.slot(Slot((yield changed(of, change, seen)), level))
         case Entangled(f, d, level):
-            seen(v)
+            if level not in change.bound:
+                seen(v)
             f = yield changed(f, change, seen)
-            if level == change.gone:
+            if level == change.gone and level not in change.bound:
                 return f
-            own = change.new if level == change.old else level
+            own = change.new if level == change.old and level not in change.bound else level
             return Entangled(f, (yield changed(d, change, seen)), own)
         case Total(parts) | Items(parts):
             return type(v)((yield several(parts)))
         case Tangent(of, level):
-            return Tangent((yield changed(of, change, seen)), level)
+            within = change._replace(bound=change.bound | {level})
+            return Tangent((yield changed(of, within, seen)), level)
         case Pulled(f, w, source):
             f = yield changed(f, change, seen)
             return Pulled(f, (yield changed(w, change, seen)), source)
@@ -437,15 +491,15 @@ def changed(v: Any, change: Change, seen: Callable[[Any], Any] = lambda x: None)
     return parts if type(v) is tuple else type(v)(*parts)
 
 
-def _used(inner: Any, chain: tuple[Use, ...], change: Change) -> Deep:
-    """The value with its pending uses, which are applied when it is asked for."""
-    if not chain:
-        return inner
+def uses_of(
+    chain: Sequence[Use], change: Change, seen: Callable[[Any], Any] = lambda x: None
+) -> Deep:
+    """The uses of a chain with their values changed."""
     uses = []
     for use in chain:
-        at = use.at if use.kind == "item" else (yield changed(use.at, change))
+        at = use.at if use.kind == "item" else (yield changed(use.at, change, seen))
         along = []
         for d in use.along:
-            along.append((yield changed(d, change)))
+            along.append((yield changed(d, change, seen)))
         uses.append(Use(use.kind, at, tuple(along)))
-    return Waiting(inner, tuple(uses))
+    return tuple(uses)

@@ -41,6 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--def", dest="name", metavar="f", help="a definition, not the file's term")
     parser.add_argument("--at", metavar="TERM", help="where to take the gradient, such as '<1, 3>'")
     parser.add_argument("--steps", type=int, metavar="N", help="how many steps at most")
+    parser.add_argument(
+        "--from", dest="first", type=int, default=1, metavar="N", help="trace: the first step"
+    )
+    parser.add_argument(
+        "--around", type=int, metavar="N", help="trace: show so many levels about what changes"
+    )
     parser.add_argument("--fuel", type=int, default=FUEL, help="how often recursions may unfold")
     parser.add_argument("--reduce", action="store_true", help="run by the rules, not the machine")
     parser.add_argument("--html", action="store_true", help="trace: print a page")
@@ -120,12 +126,13 @@ def _step(p: Program, options: argparse.Namespace) -> None:
 
 def _trace(p: Program, options: argparse.Namespace) -> None:
     t = p.term(options.name)
-    steps = islice(trace(t, options.fuel), options.steps)
+    last = None if options.steps is None else options.first + options.steps - 1
+    steps = trace(t, options.fuel, options.first, last)
     if options.html:
-        print(page(steps, value_of(t, options.fuel), p.text.file))
+        print(page(steps, value_of(t, options.fuel), p.text.file, options.around))
         return
     if options.json:
-        print(json.dumps([s.json() for s in steps]))
+        print(json.dumps([s.json(options.around) for s in steps]))
         return
     count = 0
     if sys.stdout.isatty():
@@ -134,11 +141,11 @@ def _trace(p: Program, options: argparse.Namespace) -> None:
         console = Console()
         for s in steps:
             count += 1
-            console.print(rich_text(s))
+            console.print(rich_text(s, options.around))
     else:
         for s in steps:
             count += 1
-            print(s)
+            print(s.head(), s.text(options.around), sep="  ")
     if options.steps is None or count < options.steps:
         print(f"     value{'':28}{show(value_of(t, options.fuel))}")
 

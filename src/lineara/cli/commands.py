@@ -17,6 +17,7 @@ from lineara.linear_a.check import check as well_typed
 from lineara.linear_a.check import counted, located
 from lineara.linear_a.cost import size, static_works
 from lineara.linear_a.dimensions import with_dims
+from lineara.linear_a.linear_b import linear_b
 from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import Def, Var, blocks
@@ -44,11 +45,13 @@ class Command:
         definition: bool | None = None,
         values: bool = False,
         rules: bool = False,
+        linear_b: bool = False,
     ) -> None:
         self.act = act
         self.definition = definition  # whether --def must be given; None: there is no such option
         self.values = values
         self.rules = rules  # whether it uses those that stand beside a definition
+        self.linear_b = linear_b  # whether it can judge that, too
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
         """The file, and what the command takes beside it."""
@@ -71,6 +74,13 @@ class Command:
         if self.rules:
             parser.add_argument(
                 "--trust", action="store_true", help="do not test the rules that the file gives"
+            )
+        if self.linear_b:
+            parser.add_argument(
+                "--linear-b",
+                action="store_true",
+                help="also that no expression mixes what is linear and what is not, as unzip leaves"
+                " it and transpose takes it",
             )
 
     def run(self, options: argparse.Namespace) -> int:
@@ -186,9 +196,15 @@ def length(value: Any, where: str) -> int:
 
 
 def _check(program: Program, options: argparse.Namespace) -> str:
-    count = sum(map(bindings, program.defs.values()))
-    counts = f"{counted(len(program.defs), 'definition')}, {counted(count, 'binding')}"
-    return f"{program.file}: well typed: {counts}"
+    """How much is well typed: all, or one definition and what it applies."""
+    names = [*program.defs]
+    if options.name is not None:
+        names = [*program.reached(definition(program, options.name).name)]
+    if options.linear_b:
+        linear_b(program, names)
+    count = sum([bindings(program.defs[f]) for f in names])
+    counts = f"{counted(len(names), 'definition')}, {counted(count, 'binding')}"
+    return f"{program.file}: well typed{', Linear B' * options.linear_b}: {counts}"
 
 
 def _print(program: Program, options: argparse.Namespace) -> str:
@@ -291,7 +307,7 @@ def bindings(d: Def) -> int:
     return sum([len(block.bindings) for block in blocks(d.body)])
 
 
-check = Command(_check)
+check = Command(_check, definition=False, linear_b=True)
 print_ = Command(_print)
 jvp = Command(_pass(forward.jvp), definition=True, rules=True)
 unzip = Command(_pass(unzipping.unzip), definition=True, rules=True)

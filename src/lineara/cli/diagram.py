@@ -35,6 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="FILE|module:function", help=SOURCES)
     parser.add_argument("--def", dest="name", metavar="f", help="a definition, not the file's term")
     parser.add_argument("--args", metavar="LIST", help="a JSON list at which to trace a function")
+    parser.add_argument(
+        "--linear",
+        action="store_true",
+        help="of module:function: the linear graph of its derivative at --args, and a sweep back",
+    )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--step", type=int, metavar="K", help="after K steps of differentiation")
     which.add_argument("--all", action="store_true", help="every step of the differentiation")
@@ -43,9 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--law",
-        choices=("br", "lamb"),
+        choices=("br", "eta", "lamb"),
         default="",
-        help="with --all or a page: not the differentiation, but (BR) or (Lamb) from frames",
+        help="with --all or a page: not the differentiation, but (BR), (η) or (Lamb) from frames",
     )
     parser.add_argument("--fold", type=int, metavar="N", help="shut the boxes within N others")
     parser.add_argument(
@@ -133,7 +138,8 @@ def _function(module: str, name: str, options: argparse.Namespace) -> Net:
         raise DiagramError(f"{module} has no function {name}")
     args = [] if options.args is None else read_arguments(options.args)
     try:
-        return diagram(f, *[np.array(a, float) if isinstance(a, list) else a for a in args])
+        by = "linear" if options.linear else ""
+        return diagram(f, *[np.array(a, float) if isinstance(a, list) else a for a in args], by=by)
     except CalculusError as error:
         hint = f"{error.message}\nwith --args, a JSON list of arguments, {name} is traced instead"
         raise DiagramError(error.message if args else hint) from None
@@ -169,7 +175,8 @@ def _svg(net: Net, options: argparse.Namespace) -> str:
 
 
 def _html(net: Net, options: argparse.Namespace) -> str:
-    return page(lowered(net), f"{options.source}, step by step", options.gradient, options.law)
+    title = f"{options.source}, step by step"
+    return page(net if options.linear else lowered(net), title, options.gradient, options.law)
 
 
 def _notation(net: Net, options: argparse.Namespace) -> str:
@@ -181,6 +188,10 @@ _FORMATS: dict[str, Write] = {".svg": _svg, ".html": _html, ".diagram": _notatio
 
 def _format(options: argparse.Namespace) -> Write:
     suffix = ".svg" if options.out is None else Path(options.out).suffix
+    changed = options.step is not None or options.all or options.gradient or options.law
+    is_file = Path(options.source).suffix in (".pb", ".lina", ".diagram")
+    if options.linear and (changed or is_file or ":" not in options.source):
+        raise Usage("--linear draws a module:function, without --step, --all, --gradient and --law")
     if suffix not in _FORMATS:
         raise Usage(f"-o {options.out}: pictures end in {', '.join(_FORMATS)}")
     if suffix == ".html" and options.step is not None:

@@ -19,7 +19,7 @@ import numpy as np
 
 from lineara.engines import ZERO, Tagged
 from lineara.errors import ProgramError
-from lineara.facts.types import ArrayType, Product, Stack, Sum, Type, show, type_of
+from lineara.facts.types import ArrayType, Product, Stack, Sum, Type, is_ring, show, type_of
 from lineara.linear_a.check import located
 from lineara.linear_a.program import Program
 from lineara.text.source_location import Place
@@ -81,6 +81,11 @@ def value_of(program: Program, t: Type, given: object, where: str) -> Any:
     if isinstance(t, Product):
         return _product(program, t, given, where)
     assert isinstance(t, ArrayType)
+    if is_ring(t):
+        raise ProgramError(
+            f"{where} is an element of a ring, which JSON has no text for; run the program from "
+            "Python: lineara.engines.run"
+        )
     if not t.shape:
         return _number(t, given, where)
     made = np.empty(t.shape, t.dtype)

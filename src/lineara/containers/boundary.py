@@ -10,10 +10,13 @@
 
 import enum
 import functools
+import itertools
 import types
 from abc import ABCMeta
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from operator import attrgetter, is_, methodcaller
 from typing import Any, Final
 
 import numpy as np
@@ -111,14 +114,67 @@ def _itself(x: object) -> Any:
     return x
 
 
-# Two bounded caches: a proxy class is a pure function of the user's class and the hook.
+class _Kept:
+    """A proxy class, and the functions of the user's class, which may be assigned anew."""
+
+    __slots__ = ("attributes", "codes", "functions", "proxy")
+
+    def __init__(self, cls: type, proxy: Any) -> None:
+        self.proxy = proxy
+        self.attributes = [] if proxy is None or cls in _BUILT_IN else _attributes(cls)
+        self.functions = _functions(self.attributes)
+        self.codes = [*map(_CODE, self.functions)]
+
+    def is_of(self, cls: type) -> bool:
+        """Whether the functions of the class are what they were."""
+        now = _attributes(cls)
+        if not _alike(now, self.attributes):
+            if not _alike(_functions(now), self.functions):
+                return False
+            self.attributes = now  # what else it has is read where it is
+        return all(map(is_, map(_CODE, self.functions), self.codes))
+
+
+def _alike(now: list[Any], before: list[Any]) -> bool:
+    return len(now) == len(before) and all(map(is_, now, before))
+
+
+_CODE, _VALUES = attrgetter("__code__"), methodcaller("values")
+
+
+def _attributes(cls: type) -> list[Any]:
+    """What a class and its bases have."""
+    return [*chain.from_iterable(map(_VALUES, map(vars, cls.__mro__)))]
+
+
+def _functions(attributes: list[Any]) -> list[types.FunctionType]:
+    """The functions among what classes have, and in it."""
+    functions: list[types.FunctionType] = []
+    for value in attributes:
+        parts: tuple[Any, ...] = (getattr(value, "__func__", value),)
+        if isinstance(value, property):
+            parts = value.fget, value.fset, value.fdel
+        elif isinstance(value, functools.cached_property):
+            parts = (value.func,)
+        functions += [f for f in parts if type(f) is types.FunctionType]
+    return functions
+
+
+# Two bounded caches: a proxy class is a pure function of what the user's class has, and the hook.
 @functools.lru_cache(maxsize=16)
 def _classes(method: Method, strict: bool = True) -> Callable[[type], Any]:
     @functools.lru_cache(maxsize=1024)
-    def made(_: int, cls: type) -> Any:
-        return proxy_class(method, cls, strict)
+    def known(_: int, cls: type) -> list[_Kept]:  # of one, which may be replaced
+        return [_Kept(cls, proxy_class(method, cls, strict))]
 
-    return lambda cls: made(id(cls), cls)  # a class and its twin compare equal
+    def made(cls: type) -> Any:
+        place = known(id(cls), cls)  # a class and its twin compare equal
+        (kept,) = place
+        if kept.attributes and not kept.is_of(cls):  # none of a leaf, or of Python's own
+            kept = place[0] = _Kept(cls, proxy_class(method, cls, strict))
+        return kept.proxy
+
+    return made
 
 
 def forget_classes() -> None:
@@ -404,12 +460,23 @@ def _close_touched(zeros: Zeros, node: Node, kind: Kind, values: list[Any]) -> A
             for i, value in closed.items():
                 list.__setitem__(made, i, value)
         return made
+    if kind.cls in (list, tuple) and _of_one_class(source) is float:
+        numbers = [0.0] * len(source)
+        for i, value in closed.items():
+            numbers[i] = value
+        return _closed(kind, source, (), numbers)
     keys = kind.keys(source)
     whole = {
         key: closed[key] if key in closed else 0.0 if type(child) is float else zeros(child)
         for key, child in zip(keys, kind.children(source, keys), strict=True)
     }
     return _closed(kind, source, keys, list(whole.values()))
+
+
+def _of_one_class(source: Sequence[Any]) -> type | None:
+    """The class that all elements are of; None where they are of several."""
+    classes = [cls for cls, _ in itertools.islice(itertools.groupby(source, type), 2)]
+    return classes[0] if len(classes) == 1 else None
 
 
 def _has_parts(x: dict[Any, Any]) -> bool:

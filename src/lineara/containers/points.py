@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.containers.foreign_arrays import ForeignArrays, is_foreign
 from lineara.errors import GeometryError, StructureError
 from lineara.facts.hints import Leaf, Shaped, Tree, Value
 from lineara.facts.types import show_type
@@ -39,6 +40,8 @@ def manifold_of(x: Value) -> Any:
         return MOMENTS
     if issubclass(cls, timedelta):
         return SPANS
+    if is_foreign(cls):
+        return ForeignArrays.of(x)
     return QUANTITIES if is_quantity(x) else None
 
 

@@ -34,6 +34,16 @@ class Coo(Builder):
     cellular = True
     coalesced: bool
 
+    def __new__(
+        cls, flat: ArrayLike, values: Any, shape: Sequence[int], coalesced: bool = False
+    ) -> Any:
+        """The builder; of values that a differentiation follows the array itself."""
+        if not hasattr(type(values), "scattered"):
+            return object.__new__(cls)
+        shape = as_shape(shape)
+        where = checked_indices(flat, prod(shape))
+        return values.scattered(np.unravel_index(where, shape), shape)
+
     def __init__(
         self, flat: ArrayLike, values: ArrayLike, shape: Sequence[int], coalesced: bool = False
     ) -> None:

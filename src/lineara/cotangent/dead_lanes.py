@@ -51,7 +51,15 @@ class Masked(Box):
             return self._made(
                 primitive(*values, **params), self._moved(primitive, masks, args, params)
             )
-        return self._made(primitive(*values, **params), None)
+        return self._made(primitive(*values, **params), self._any(masks, args))
+
+    def _any(self, masks: list, args: tuple) -> Any:
+        """Whether any lane lives: where none does, a linear map gives none."""
+        mine = [m for a, m in zip(args, masks, strict=True) if self._mine(a)]
+        if any(m is None for m in mine):
+            return None
+        each = [op("any")(m, axis=None, keepdims=False) if type_of(m).shape else m for m in mine]
+        return functools.reduce(op("logical_or"), each)
 
     def _mine(self, a: Value) -> bool:
         return isinstance(a, Masked) and a.depth == self.depth

@@ -18,7 +18,8 @@ class MissingLibraryError(LinearaError, ImportError):
     """The library that a conversion needs is not installed."""
 
 
-def _library(asked: str, module: str, package: str) -> Any:
+def library(asked: str, module: str, package: str) -> Any:
+    """A module of another library, which is imported when it is asked for."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -29,29 +30,29 @@ def _library(asked: str, module: str, package: str) -> Any:
 
 def to_scipy(indices: Ints, values: Array, shape: Shape) -> Any:
     """A `scipy.sparse.coo_array`; every dimension is sparse."""
-    sparse = _library("to_scipy", "scipy.sparse", "scipy")
+    sparse = library("to_scipy", "scipy.sparse", "scipy")
     where, what = _all_sparse(indices, values)
     return sparse.coo_array((what, tuple(where.T)), shape=shape)
 
 
 def to_torch(indices: Ints, values: Array, shape: Shape) -> Any:
     """A coalesced `torch.sparse_coo_tensor`."""
-    torch = _library("to_torch", "torch", "torch")
+    torch = library("to_torch", "torch", "torch")
     where, what = torch.tensor(indices.T.copy()), torch.tensor(np.ascontiguousarray(values))
     return torch.sparse_coo_tensor(where, what, shape, is_coalesced=True, check_invariants=False)
 
 
 def to_jax(indices: Ints, values: Array, shape: Shape) -> Any:
     """A `jax.experimental.sparse.BCOO`, in float32 unless JAX is configured for float64."""
-    sparse = _library("to_jax", "jax.experimental.sparse", "jax")
-    jax = _library("to_jax", "jax.numpy", "jax")
+    sparse = library("to_jax", "jax.experimental.sparse", "jax")
+    jax = library("to_jax", "jax.numpy", "jax")
     data = (jax.asarray(values), jax.asarray(indices))
     return sparse.BCOO(data, shape=shape, indices_sorted=True, unique_indices=True)
 
 
 def to_tf(indices: Ints, values: Array, shape: Shape) -> Any:
     """`tf.IndexedSlices` where one dimension is sparse, otherwise a `tf.sparse.SparseTensor`."""
-    tf = _library("to_tf", "tensorflow", "tensorflow")
+    tf = library("to_tf", "tensorflow", "tensorflow")
     if indices.shape[1] == 1 and len(shape) > 1:
         return tf.IndexedSlices(tf.constant(values), tf.constant(indices[:, 0]), tf.constant(shape))
     return tf.sparse.SparseTensor(indices, values, shape)

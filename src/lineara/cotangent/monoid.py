@@ -22,8 +22,9 @@ from lineara.cotangent.true_sum import parts_of, plain, summed
 from lineara.errors import StructureError
 from lineara.facts.hints import Leaf, Shaped, Tree, Value
 from lineara.facts.types import is_label
+from lineara.trees.flat import flatten
 from lineara.trees.fold import Node, fold
-from lineara.trees.kinds import Kind, RecordKind, is_record_class, kind_of
+from lineara.trees.kinds import Kind, RecordKind, is_record_class, kind_of, slots_of
 
 
 def combine(terms: Iterable[Any], *, order: Iterable[Any] | None = None) -> Any:
@@ -131,9 +132,25 @@ def _kind(x: Tree) -> Kind | None:
     """The kind of a container; None for anything else, also for instances of classes with `+`."""
     cls = type(x)
     kind = kind_of(cls)
+    if is_builder_class(cls):
+        return None
     if isinstance(kind, RecordKind) and not is_record_class(cls):
         return None if hasattr(cls, "merge") or hasattr(cls, "__add__") else kind
     return kind
+
+
+def is_builder_class(cls: type) -> bool:
+    """Whether instances are builders of a class of the user's: `finish`, and `merge` or `+`."""
+    adds = hasattr(cls, "merge") or hasattr(cls, "__add__")
+    return adds and hasattr(cls, "finish") and not issubclass(cls, Builder)
+
+
+def attributes(builder: object) -> list[Any]:
+    """The leaves of a builder of the user's; itself where its class keeps them from view."""
+    if kind_of(type(builder)) is not None:
+        return flatten(builder)[0]
+    slots = [getattr(builder, name, None) for name in slots_of(type(builder))]
+    return flatten([*getattr(builder, "__dict__", {}).values(), *slots] or builder)[0]
 
 
 def _shape(x: Tree) -> Any:

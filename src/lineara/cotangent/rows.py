@@ -46,6 +46,22 @@ class Rows(Builder):
     axis: int
     coalesced: bool
 
+    def __new__(
+        cls,
+        indices: ArrayLike | range,
+        values: Any,
+        shape: Sequence[int],
+        axis: int = 0,
+        coalesced: bool = False,
+    ) -> Any:
+        """The builder; of values that a differentiation follows the array itself."""
+        if not hasattr(type(values), "scattered"):
+            return object.__new__(cls)
+        shape = as_shape(shape)
+        axis = checked_axis(axis, shape)
+        where = checked_indices(indices, shape[axis])
+        return values.scattered((*[slice(None)] * axis, where), shape)
+
     def __init__(
         self,
         indices: ArrayLike | range,

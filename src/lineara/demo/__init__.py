@@ -49,11 +49,12 @@ def run(arguments: argparse.Namespace) -> int:
     console.print(screen.opening(pelts))
 
     f, naive = fit.objective(years, pelts)
+    value_and_gradient = fit.gradient_of(f)
     ended = []
     with screen.Descents(console) as descents:
         for start in fit.starts(naive, arguments.starts, arguments.seed):
             descents.begin()
-            ended.append(fit.descend(f, start, descents.tell))
+            ended.append(fit.descend(value_and_gradient, start, descents.tell))
             descents.end(ended[-1])
     best = min(ended, key=lambda d: d.value)
     console.print(screen.verdict(ended, best))
@@ -78,14 +79,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _cost(f: Callable[[np.ndarray], Any], x: np.ndarray) -> screen.Cost:
     """The best of several timings, and the counted work of the gradient's linear map."""
-    value_and_gradient = lineara.value_and_grad(f)
-    work = lineara.linearize(f, x)[1].work
-    return screen.Cost(
-        value_seconds=min(repeat(lambda: f(x), number=1, repeat=10)),
-        gradient_seconds=min(repeat(lambda: value_and_gradient(x), number=1, repeat=10)),
-        value_work=work.value,
-        reverse_work=work.reverse,
+
+    def seconds(g: Callable[[np.ndarray], Any]) -> float:
+        return min(repeat(lambda: g(x), number=1, repeat=10))
+
+    gradient, work = lineara.value_and_grad(f), lineara.linearize(f, x)[1].work
+    jitted = (
+        [seconds(lineara.jit(g, engine="native")) for g in (f, gradient)] if fit.COMPILES else []
     )
+    return screen.Cost((seconds(f), seconds(gradient)), jitted, work.value, work.reverse)
 
 
 def _at_least(least: int) -> Callable[[str], int]:

@@ -1,11 +1,13 @@
 """The fit: maximum likelihood over the logarithms of the parameters, by BFGS from several starts.
 
 The logarithms keep every parameter positive.  Lineara is used in three lines: the vector of a
-dataclass (`ravel`), the gradient for SciPy (`value_and_grad`), and the curvature (`hessian`).
+dataclass (`ravel`), the gradient for SciPy as machine code (`jit(value_and_grad(f))`), and the
+curvature (`hessian`).
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,9 @@ NAIVE = Parameters(
 
 # The means of the posterior in [Carpenter 2018], from the same pelts and nearly the same model.
 PUBLISHED = {"alpha": 0.55, "beta": 0.028, "gamma": 0.80, "delta": 0.024, "hare": 34.0, "lynx": 6.0}
+
+COMPILES = find_spec("llvmlite") is not None
+"""Whether there is a compiler; without one a program is slower than the Python that it is of."""
 
 Objective = Callable[[np.ndarray], Any]
 
@@ -51,9 +56,16 @@ class Descent:
     iterations: int
 
 
-def descend(f: Objective, start: np.ndarray, tell: Callable[[Descent], None]) -> Descent:
+def gradient_of(f: Objective) -> Objective:
+    """The value and the gradient; it becomes machine code as soon as that pays, where it can."""
+    gradient = lineara.value_and_grad(f)
+    return lineara.jit(gradient) if COMPILES else gradient
+
+
+def descend(
+    value_and_gradient: Objective, start: np.ndarray, tell: Callable[[Descent], None]
+) -> Descent:
     """Run BFGS from `start`; `tell` is called with the state after every iteration."""
-    value_and_gradient = lineara.value_and_grad(f)
     latest = np.full_like(start, np.nan)
     iterations = 0
 

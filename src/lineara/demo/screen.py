@@ -1,5 +1,6 @@
 """The demo's output on the screen: a live table of the descents, and tables of the results."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -26,8 +27,8 @@ MEANING = {
 class Cost(NamedTuple):
     """The cost of the value and the gradient, in seconds and in counted scalar operations."""
 
-    value_seconds: float
-    gradient_seconds: float
+    seconds: Sequence[float]  # of both, in Python
+    jitted: Sequence[float]  # of both as machine code; none without a compiler
     value_work: int
     reverse_work: int
 
@@ -157,12 +158,10 @@ def cost(cost: Cost) -> Table:
     table.add_column("")
     for column in ("value", "value and gradient", "ratio"):
         table.add_column(column, justify="right")
-    table.add_row(
-        "time",
-        f"{cost.value_seconds * 1e3:.2f} ms",
-        f"{cost.gradient_seconds * 1e3:.2f} ms",
-        f"{cost.gradient_seconds / cost.value_seconds:.1f}",
-    )
+    for how, seconds in (("time", cost.seconds), ("time, jitted", cost.jitted)):
+        if seconds:
+            value, both = seconds
+            table.add_row(how, _time(value), _time(both), f"{both / value:.1f}")
     both = cost.value_work + cost.reverse_work
     table.add_row(
         "scalar operations",
@@ -171,3 +170,8 @@ def cost(cost: Cost) -> Table:
         f"{both / cost.value_work:.1f}",
     )
     return table
+
+
+def _time(seconds: float) -> str:
+    """Milliseconds or microseconds."""
+    return f"{seconds * 1e3:.2f} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.1f} µs"

@@ -12,6 +12,7 @@ from lineara.diagrams.canonical import isomorphic
 from lineara.diagrams.check import check
 from lineara.diagrams.equality import same
 from lineara.diagrams.evaluate import Probes, evaluate, gradient
+from lineara.diagrams.foliate import count_foliations, foliated, foliations, recomposed
 from lineara.diagrams.function_borders import cotangents
 from lineara.diagrams.layout import layout
 from lineara.diagrams.net import Net, Node, Wire, compose, copied, identity, permutation, tensor
@@ -36,7 +37,10 @@ __all__ = [
     "compose",
     "copied",
     "cotangents",
+    "count_foliations",
     "evaluate",
+    "foliated",
+    "foliations",
     "gradient",
     "history",
     "identity",
@@ -45,6 +49,7 @@ __all__ = [
     "page",
     "parse",
     "permutation",
+    "recomposed",
     "rewritten",
     "rules",
     "same",

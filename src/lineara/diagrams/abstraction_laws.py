@@ -1,8 +1,9 @@
-r"""Abstraction from the adjunction (- ⊗ X) -| (X ⊸ -): boxes unfolded, (BR) and (Lamb) derived.
+r"""Abstraction from the adjunction (- ⊗ X) -| (X ⊸ -): boxes unfolded, (BR), (η), (Lamb) derived.
 
 A box is sugar: `coeval`, then its body in the frame (X ⊸ -)  [Diagrams].
 
     (BR)    (\x. t) u = t[x/u]             by naturality of eval and a triangle
+    (η)     \x. f x = f                    by a triangle
     (Lamb)  (\y. t)[x/u] = \y. (t[x/u])    by naturality of coeval
 
 Each law is a step in place, with a line in the log, so a derivation can be read and drawn.
@@ -24,7 +25,7 @@ from lineara.diagrams.functors import (
     strictly,
 )
 from lineara.diagrams.net import Net, Node, Wire, compose, copied, every_net, identity, topological
-from lineara.diagrams.simplify import source, target
+from lineara.diagrams.simplify import only_evaluates, source, target
 from lineara.diagrams.stepper import Step
 from lineara.diagrams.types import Arrow, Types, show_all
 from lineara.errors import DiagramError
@@ -144,6 +145,15 @@ class Frames:
         first, second = self.split(frame, 1)
         nodes = self.natural(adjunction.counit, second, evaluation)
         self.triangle(adjunction, first, nodes[0])
+
+    def eta(self, box: Node) -> None:
+        r"""(η): \x. f x = f, in two steps, at a box that only evaluates what it captures."""
+        if not only_evaluates(box):
+            raise DiagramError(
+                f"{box!r} is no box that only evaluates what it captures, so (η) has no place"
+            )
+        adjunction = closed(_bound(box))
+        self.triangle(adjunction, *self.unfold(box))
 
     # --- natural transformations, adjunctions, the tensor ---------------------------------------
 

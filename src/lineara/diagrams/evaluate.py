@@ -14,9 +14,10 @@ import numpy as np
 
 from lineara.diagrams import operations
 from lineara.diagrams.net import Net, Node, Wire, topological
-from lineara.diagrams.types import Base, E, R, Stack, Type, array_of
+from lineara.diagrams.types import Arrow, Base, E, R, Stack, Type, array_of, show_all, tans
 from lineara.errors import DiagramError
 from lineara.facts.hints import Value
+from lineara.facts.types import is_number
 from lineara.trampoline import run
 
 
@@ -121,6 +122,15 @@ def zero(t: Type) -> Any:
     return 0.0 if t == R else np.zeros(array_of(t).shape, array_of(t).dtype)
 
 
+def check_arguments(net: Net, args: Sequence[Any]) -> None:
+    """Raise a DiagramError where a diagram cannot have these arguments."""
+    if len(args) != len(net.inputs):
+        raise DiagramError(f"the diagram has {len(net.inputs)} inputs, not {len(args)}")
+    for w, a in zip(net.inputs, args, strict=True):
+        if w.type == R and (isinstance(a, tuple | list) or not (is_number(a) or type(a) is bool)):
+            raise DiagramError(f"an input of the diagram is R, a number, but {a!r} is given")
+
+
 class Evaluator:
     """Runs diagrams and counts the operations."""
 
@@ -130,8 +140,7 @@ class Evaluator:
 
     def run(self, net: Net, args: Sequence[Any]) -> tuple[Any, ...]:
         """The outputs at the inputs."""
-        if len(args) != len(net.inputs):
-            raise DiagramError(f"the diagram has {len(net.inputs)} inputs, not {len(args)}")
+        check_arguments(net, args)
         with np.errstate(all="ignore"):  # a gradient computes more than its value needs
             return run(self._net(net, args))
 
@@ -224,14 +233,34 @@ def evaluate(net: Net, *args: Any) -> tuple[Any, ...]:
     return Evaluator().run(net, args)
 
 
-def gradient(net: Net, *args: float) -> tuple[Any, ...]:
-    """The cotangents of the inputs of a diagram with one real output.
+def gradient(net: Net, *args: Value) -> tuple[Any, ...]:
+    """The cotangents of the inputs, from the adjoint of a diagram with one real output.
+
+    Raises DiagramError for what is no diagram or no adjoint, and for one of other outputs.
 
     >>> from lineara.diagrams.adjoint import adjoint
     >>> from lineara.diagrams.parse import parse
     >>> gradient(adjoint(parse("(x: R) => a, b = copy(x) y = multiply(a, b) -> y")), 3.0)
     (6.0,)
     """
+    if not isinstance(net, Net):
+        raise DiagramError(
+            f"gradient takes the adjoint of a diagram, and this is one {type(net).__name__}; draw "
+            "it first, gradient(adjoint(lineara.diagram(f)), ...), or take lineara.grad of a "
+            "function"
+        )
+    *values, back = net.gives or (E,)
+    if back != Arrow(tans(values), tans(net.takes)):
+        raise DiagramError(
+            f"gradient takes an adjoint, whose last output is the way back, and this diagram goes "
+            f"from ({show_all(net.takes)}) to ({show_all(net.gives)}); differentiate it first: "
+            "gradient(adjoint(net), ...)"
+        )
+    if tans(values) != (R,):
+        raise DiagramError(
+            f"gradient is of one real output, and this adjoint has ({show_all(values)}); give a "
+            "cotangent for each that moves: cotangents(net, args, bars), of the diagram itself"
+        )
     machine = Evaluator()
-    *_, back = machine.run(net, args)
-    return machine.apply(back, 1.0)
+    *_, way_back = machine.run(net, args)
+    return machine.apply(way_back, 1.0)

@@ -16,7 +16,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lineara.diagrams.adjoint import adjoint
-from lineara.diagrams.evaluate import NOTHING, Evaluator, Nothing, Probes, plus
+from lineara.diagrams.evaluate import (
+    NOTHING,
+    Evaluator,
+    Nothing,
+    Probes,
+    check_arguments,
+    plus,
+)
 from lineara.diagrams.net import Net
 from lineara.diagrams.types import Arrow, Type, moves, show
 from lineara.errors import DiagramError
@@ -30,7 +37,8 @@ def cotangents(net: Net, args: Sequence[Any], bars: Sequence[Any]) -> tuple[Any,
     giving a tuple; its cotangent is `Probes`.  For a function that goes out `bars` has `Probes`.
     What does not move has no cotangent on either side.
 
-    Raises DiagramError where there are not as many cotangents as outputs that have one.
+    Raises DiagramError where there are not as many arguments as inputs, or not as many cotangents
+    as outputs that have one.
 
     >>> from lineara.diagrams.parse import parse
     >>> square = parse("(x: R) => a, b = copy(x) y = multiply(a, b) -> y")
@@ -38,6 +46,7 @@ def cotangents(net: Net, args: Sequence[Any], bars: Sequence[Any]) -> tuple[Any,
     (6.0,)
     """
     machine = Evaluator()
+    check_arguments(net, args)
     pairs = zip(net.takes, args, strict=True)
     given = [_watched(t, a, machine) if isinstance(t, Arrow) else a for t, a in pairs]
     *values, back = machine.run(adjoint(net), given)

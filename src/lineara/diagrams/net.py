@@ -359,10 +359,17 @@ def identity(types: Sequence[Type]) -> Net:
 def permutation(types: Sequence[Type], order: Sequence[int]) -> Net:
     """Output i is input order[i].
 
+    Raises DiagramError where `order` does not have each place once.
+
     >>> swap = permutation((R, R), (1, 0))
     >>> swap.outputs[0] is swap.inputs[1]
     True
     """
+    if sorted(order) != list(range(len(types))):
+        raise DiagramError(
+            f"a permutation of {len(types)} wires has each of their places once, and "
+            f"{tuple(order)} has not"
+        )
     net = Net()
     wires = [net.input(t) for t in types]
     net.output(*[wires[i] for i in order])

@@ -48,6 +48,7 @@ RULES = {
     "G-scan": "scan leaves GREEN as a scan the other way over the ways back that it stacked.",
     "G-id": "Nothing is left in GREEN: its wires are joined.",
     "beta": "A box that is evaluated is what is within it.",
+    "eta": "A box that only evaluates what it captures is what it captures.",
     "gc": "What nobody needs is not computed.",
     "counit": "A copy of which one end is dropped is a wire.",
     "dup": "A copy of something small is two of it.",
@@ -76,6 +77,7 @@ for _kind in ("const", "zero", "copy", "drop", "add", "pack", "unpack"):
 SIMPLIFIED = {
     "beta": '(c: R, x: R) => f = box(c) { (a: R, b: R) => y: R = frame["f"](a, b) -> y } '
     "y = eval(f, x) -> y",
+    "eta": "(g: (R -> R)) => f = box(g) { (g: (R -> R), x: R) => y = eval(g, x) -> y } -> f",
     "gc": "(x: R) => y = sin(x) drop(y) ->",
     "counit": "(x: R) => a, b = copy(x) drop(b) -> a",
     "dup": "() => k = const[2.0]() a, b = copy(k) -> a, b",

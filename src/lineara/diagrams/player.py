@@ -1,5 +1,7 @@
 """A rewriting as a page that plays it: one file, no network, keyboard and screen reader included.
 
+So is the sweep back through a linear graph, an edge a step, beside the lines that recorded them.
+
 A shot is what there is after a step: the shapes, with what is new and what fires next marked, the
 text, the program, and the rule.  Shapes keep their keys from shot to shot, so the page moves them.
 A scene is a shot with some of its boxes shut; the page has those that a reader may click for.
@@ -16,18 +18,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib.resources import files
+from typing import NamedTuple
 
 from lineara.diagrams.abstraction_laws import Frames, unfolded
 from lineara.diagrams.adjoint import adjoint
 from lineara.diagrams.as_linear_a import text
 from lineara.diagrams.layout import text_width
-from lineara.diagrams.net import Net, Node, Wire, copied, every_net, nodes_in
+from lineara.diagrams.net import Net, Node, Wire, copied, every_net, nodes_in, topological
 from lineara.diagrams.pictured import LAWS, RULES, Pictured, pictured
 from lineara.diagrams.show import show
-from lineara.diagrams.simplify import Simplifier, source, target
+from lineara.diagrams.simplify import Simplifier, only_evaluates, source, target
 from lineara.diagrams.snapshot import snapshot
 from lineara.diagrams.stepper import Derivation, Redex, Step
 from lineara.diagrams.svg import MARGIN, STYLE, Namer, Shape, drawn, element, number, written
+from lineara.diagrams.sweeps import flow, is_swept
 from lineara.diagrams.types import R
 from lineara.errors import DiagramError
 
@@ -58,6 +62,21 @@ class Shot:
     picture: Pictured | None = None
     fires: str = ""  # the key of the node that the next step erases
     made: list[str] = field(default_factory=list)  # the keys of what this step made
+    marked: frozenset[str] = frozenset()  # lines of the texts that are marked, beside those new
+
+
+class Words(NamedTuple):
+    """How a page names its texts, what it marks, and the ways to fold."""
+
+    languages: tuple[str, str]
+    marks: tuple[str, str]
+    folds: tuple[str, ...]
+
+
+REWRITING = Words(("Linear A", "the text of diagrams"), ("fires next", "new"), tuple(FOLDS))
+SWEEP = Words(
+    ("the lines of Python", "the text of diagrams"), ("sends next", "has just sent"), ("all",)
+)
 
 
 def differentiation(net: Net, gradient: bool = False) -> list[Shot]:
@@ -69,7 +88,7 @@ def differentiation(net: Net, gradient: bool = False) -> list[Shot]:
     nodes = list(nodes_in(net))
     steps = 2 * len(nodes) + 3 * (1 + sum([n.kind == "box" for n in nodes]))
     _short_enough(steps)
-    namer, more = Namer(), CLICKED // (steps * len(nodes) * (1 + gradient))
+    namer, more = Namer(), CLICKED // (steps * max(1, len(nodes)) * (1 + gradient))
     d = Derivation(net)
     shots = [_shot(snapshot(d), namer, "", "A diagram that is to be differentiated.", more=more)]
     while not d.done:
@@ -206,7 +225,7 @@ def _simplified(net: Net, more: int) -> Iterator[Shot]:
 
 
 def derivation(net: Net, law: str) -> list[Shot]:
-    """The shots of (BR) or (Lamb), derived from the laws of frames wherever it has a place.
+    """The shots of (BR), (η) or (Lamb), derived from the laws of frames wherever it has a place.
 
     Raises a DiagramError if it has none.
     """
@@ -235,6 +254,11 @@ def _evaluated(net: Net) -> tuple[Node, ...] | None:
     return next(((n,) for n in evals if (m := source(n.ins[0])) and m.kind == "box"), None)
 
 
+def _evaluating(net: Net) -> tuple[Node, ...] | None:
+    """A box that only evaluates what it captures."""
+    return next(((n,) for n in nodes_in(net) if only_evaluates(n)), None)
+
+
 def _captured(net: Net) -> tuple[Node, ...] | None:
     """A node that only a box needs, and that box."""
     for box in nodes_in(net):
@@ -248,6 +272,7 @@ def _captured(net: Net) -> tuple[Node, ...] | None:
 
 _LAWS = {
     "br": (_evaluated, "(BR): a box that is evaluated where it is made is its body."),
+    "eta": (_evaluating, "(η): a box that only evaluates what it captures is what it captures."),
     "lamb": (_captured, "(Lamb): what only a box needs is computed within the box."),
 }
 
@@ -267,7 +292,36 @@ def sheet(net: Net, gradient: bool = False, law: str = "") -> str:
     return written("\n".join(parts), wide, y - 34, "\n\n".join(texts))
 
 
+def sweep(net: Net) -> list[Shot]:
+    """The shots of the sweep back through a linear graph, the last edge first."""
+    namer = Namer()
+    picture, shapes, names = drawn(net, namer=namer)
+    scene = (shapes, picture.width, picture.height)
+    flows = [(n, f) for n in reversed(list(topological(net))) if (f := flow(n))]
+    lines = sorted({f.line for _, f in flows if f.line}, key=_place)
+    listed = "\n".join(lines) or 'lineara.diagram(f, *args, by="linear") knows the lines of f'
+    text = show(net, names)
+    said = "A linear graph. A cotangent of its results is sent back, edge by edge."
+    shots = [Shot("", said, text, listed, [scene], {"": 0}, {})]
+    for node, told in flows:
+        shots[-1].fires = key = namer.key(node.id)
+        start = f"{names[node.outs[0]]}: "
+        marked = {t for t in text.split("\n") if t.strip().startswith(start)} | {told.line}
+        said = f"{node.name} sends {told.sent} back."
+        shot = Shot(node.name, said, text, listed, [scene], {"": 0}, {}, made=[key])
+        shot.marked = frozenset(marked)
+        shots.append(shot)
+    return shots
+
+
+def _place(line: str) -> tuple[str, int]:
+    file, number = line.split(" in ", 1)[0].rsplit(":", 1)
+    return file, int(number)
+
+
 def _shots(net: Net, gradient: bool, law: str) -> list[Shot]:
+    if is_swept(net):
+        return sweep(net)
     return derivation(net, law) if law else differentiation(copied(net), gradient)
 
 
@@ -277,18 +331,27 @@ def _shots(net: Net, gradient: bool, law: str) -> list[Shot]:
 def page(net: Net, title: str = "Step by step", gradient: bool = False, law: str = "") -> str:
     """The page of a differentiation, or of the derivation of a law, as one text of HTML.
 
+    Of a linear graph it is the page of the sweep back: a click on an edge shows what it sends, and
+    marks the line that recorded it.
+
     >>> from lineara.diagrams.parse import parse
     >>> square = parse("(x: R) => a, b = copy(x) y = multiply(a, b) -> y")
     >>> "<title>The square</title>" in page(square, "The square")
     True
     """
     shots = _shots(net, gradient, law)
+    words = SWEEP if is_swept(net) else REWRITING
     template = files("lineara.diagrams").joinpath("player.html").read_text(encoding="utf-8")
-    data = json.dumps(_data(shots), ensure_ascii=False, separators=(",", ":"))
+    data = json.dumps(_data(shots, words), ensure_ascii=False, separators=(",", ":"))
     parts = {
         "@TITLE@": escape(title),
         "@STYLE@": STYLE,
         "@LAST@": str(len(shots) - 1),
+        "@FIRES@": words.marks[0],
+        "@NEW@": words.marks[1],
+        "@LANGUAGES@": "".join(
+            [f'<option value="{i}">{w}</option>' for i, w in enumerate(words.languages)]
+        ),
         "@DATA@": data.replace("<", "\\u003c"),
     }
     for mark, part in parts.items():
@@ -296,7 +359,7 @@ def page(net: Net, title: str = "Step by step", gradient: bool = False, law: str
     return template
 
 
-def _data(shots: Sequence[Shot]) -> dict[str, object]:
+def _data(shots: Sequence[Shot], words: Words) -> dict[str, object]:
     """What the page reads: each shape, line and rule once, and shots that number them."""
     shapes: dict[str, int] = {}
     rules: dict[str, int] = {}
@@ -323,7 +386,7 @@ def _data(shots: Sequence[Shot]) -> dict[str, object]:
                 "scenes": scenes,
                 "states": shot.states,
                 "boxes": shot.boxes,
-                "texts": [_fresh(*t, lines) for t in zip(texts, before, strict=True)],
+                "texts": [_fresh(*t, lines, shot.marked) for t in zip(texts, before, strict=True)],
                 "picture": -1 if shot.picture is None else _numbered(shot.picture, rules),
             }
         )
@@ -333,14 +396,17 @@ def _data(shots: Sequence[Shot]) -> dict[str, object]:
         "rules": [json.loads(t) for t in rules],
         "lines": list(lines),
         "shots": told,
-        "folds": list(FOLDS),
+        "folds": list(words.folds),
+        "steps": {k: i for i, shot in enumerate(shots) for k in shot.made if shot.marked},
     }
 
 
-def _fresh(text: list[str], before: list[str], lines: dict[str, int]) -> list[list[int]]:
-    """The lines of a text by their numbers, and whether each is new."""
+def _fresh(
+    text: list[str], before: list[str], lines: dict[str, int], marked: frozenset[str]
+) -> list[list[int]]:
+    """The lines of a text by their numbers, and whether each is new or marked."""
     old = {line.strip() for line in before}
-    new = [int(bool(before) and line.strip() not in old) for line in text]
+    new = [int((bool(before) and line.strip() not in old) or line in marked) for line in text]
     return [
         [lines.setdefault(line, len(lines)), mark] for line, mark in zip(text, new, strict=True)
     ]

@@ -1,7 +1,8 @@
 """Equality by saturation: both diagrams in one e-graph, and the rules as equations (egglog).
 
-Values of the cartesian form are terms; what has no rule, boxes and bundles too, is a symbol on its
-arguments, so equations are found within boxes as well.
+Values of the normal forms are terms; what has no rule, boxes and bundles too, is a symbol on its
+arguments, so equations are found within boxes as well.  Rules equate numbers and no functions, so a
+form stays a normal form while it is rewritten: functions stay boxes, and η needs no rule here.
 """
 
 import functools
@@ -9,8 +10,9 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-from lineara.diagrams.cartesian import Cartesian, cartesian, joint, shown
+from lineara.diagrams.cartesian import Cartesian, cartesian, shown
 from lineara.diagrams.net import Net
+from lineara.diagrams.normal_form import TooLarge, normal_forms
 from lineara.diagrams.rewrite import Rule
 from lineara.diagrams.types import show
 
@@ -32,7 +34,10 @@ def saturated(a: Net, b: Net, rules: Sequence[Rule]) -> bool:
     from egglog import EGraph, eq, rewrite, ruleset  # pyright: ignore[reportMissingImports]  # an extra
 
     language = _language()
-    c, left, right = joint(a, b)
+    try:
+        c, left, right = normal_forms(a, b, LARGEST * LARGEST)
+    except TooLarge:
+        return False
     if len(c.needed((*left, *right))) > LARGEST:
         return False
     terms = _terms(language, c, {})

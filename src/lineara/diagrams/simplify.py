@@ -1,6 +1,7 @@
 """Sound simplification, rule by rule: each looks at one node and what its wires come from.
 
     beta          box ; eval             the body in their place
+    eta           a box that only evaluates what it captures     what it captures
     gc            node ; drops           drops on what it took
     counit        copy with one drop     a wire
     dup           const, zero, box ; copy    two of them
@@ -149,6 +150,23 @@ def _beta(s: Simplifier, node: Node) -> Changed | None:
     for a, w in zip(results, outs, strict=True):
         net.join(a, w)
     return [*captured, *args, *results, *inner]
+
+
+def _eta(s: Simplifier, node: Node) -> Changed | None:
+    return _replaced(node.net, [node], node.ins) if only_evaluates(node) else None
+
+
+def only_evaluates(box: Node) -> bool:
+    """Whether a box applies the one function that it captures to its arguments, and does no more.
+
+    What else computes a function within a box stays there: it may be an error, or work, that is
+    not met unless the box is evaluated.
+    """
+    if box.kind != "box" or len(box.ins) != 1 or len(box.body.nodes) != 1:
+        return False
+    (inner,) = box.body.nodes.values()
+    whole = [*inner.ins] == box.body.inputs and [*inner.outs] == box.body.outputs
+    return inner.kind == "eval" and whole
 
 
 def _gc(s: Simplifier, node: Node) -> Changed | None:
@@ -384,6 +402,7 @@ def _is_nought(node: Node) -> bool:
 
 SCHEMAS: dict[str, tuple[tuple[str, ...], Schema]] = {
     "beta": (("eval",), _beta),
+    "eta": (("box",), _eta),
     "gc": (("drop",), _gc),
     "counit": (("drop",), _counit),
     "dup": (("copy",), _dup),

@@ -289,8 +289,7 @@ def element(s: Shape) -> str:
 
 def _legend(picture: Picture, y: float) -> tuple[list[Shape], float]:
     """The legend of the kinds of wires that occur."""
-    used = {look_of(r.wire.type) for r in picture.wires}
-    used |= {"linear" for r in picture.wires if r.wire.linear}
+    used = {"linear" if r.wire.linear else look_of(r.wire.type) for r in picture.wires}
     shapes, x = [], 0.0
     for i, (look, text) in enumerate(LEGEND.items()):
         if look in used:

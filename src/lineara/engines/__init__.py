@@ -1,13 +1,26 @@
-"""Evaluating programs: `run` chooses an engine and asks it; `forecast` measures without values."""
+"""Evaluating programs: `run` chooses an engine and asks it; `forecast` measures without values.
 
+The engines that compile, and what is told of machine code, are loaded when first asked for.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from lineara.engines.callable_class import set_code, with_room
 from lineara.engines.engine import CAPABILITIES, Ask, Engine, Entering, Outcome
-from lineara.engines.evaluation import ENGINES, direct, run
+from lineara.engines.evaluation import direct, engine_of, engines, is_exact, run, takes
 from lineara.engines.interpreter import Exact, Machine, Numbers
 from lineara.engines.memory import Meter
-from lineara.engines.native.cache import disk_cache
-from lineara.engines.native.report import Listing, machine_code_facts, machine_code_listing
+from lineara.engines.patterns import dependence
 from lineara.engines.rehearsal import Forecast, forecast
 from lineara.engines.values import ZERO, Tagged
+
+if TYPE_CHECKING:
+    from lineara.engines.native import guarded_call
+    from lineara.engines.native.cache import disk_cache
+    from lineara.engines.native.report import Listing, machine_code_facts, machine_code_listing
+
+    ENGINES: tuple[Engine, ...]
 
 __all__ = [
     "CAPABILITIES",
@@ -24,10 +37,30 @@ __all__ = [
     "Numbers",
     "Outcome",
     "Tagged",
+    "dependence",
     "direct",
     "disk_cache",
+    "engine_of",
     "forecast",
+    "guarded_call",
+    "is_exact",
     "machine_code_facts",
     "machine_code_listing",
     "run",
+    "set_code",
+    "takes",
+    "with_room",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The engines, in the order in which they are asked; what machine code is, and is kept."""
+    if name == "ENGINES":
+        return tuple(engines().values())
+    if name not in __all__:
+        raise AttributeError(f"module 'lineara.engines' has no attribute {name!r}")
+    if name == "guarded_call":
+        return import_module("lineara.engines.native.guarded_call")
+    if name == "disk_cache":
+        return import_module("lineara.engines.native.cache").disk_cache
+    return getattr(import_module("lineara.engines.native.report"), name)

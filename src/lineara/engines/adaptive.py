@@ -4,9 +4,13 @@ Of each definition the leaves are counted that its runs evaluate: those of a loo
 a loop or a recursion whose rounds depend on values has no end.  A run that would bring the count
 above PAYS times the text, and SETUP leaves more, is machine code, and so are all that follow: the
 interpreter has by then taken about as long as compiling takes.
+
+Exact code keeps the values as they were when the run goes over.  What exact code calls back, or
+refuses, since NumPy's order of sums is not known or slow, the default code often does itself: then
+that is taken, and values differ by the rounding of sums from there on.  To be called back for ever
+costs tens of times as much, and to be interpreted a thousand times.
 """
 
-import math
 import warnings
 from collections.abc import Sequence
 from functools import cache
@@ -16,7 +20,7 @@ from lineara.engines.engine import CAPABILITIES, Ask, Engine, Outcome
 from lineara.engines.interpreter import Interpreter
 from lineara.engines.native import Native, is_installed
 from lineara.linear_a import syntax as ir
-from lineara.linear_a.loops import Scan, While
+from lineara.linear_a.cost import most
 from lineara.linear_a.program import Program
 
 PAYS = 100
@@ -30,24 +34,34 @@ class Adaptive(Engine):
 
     name = "adaptive"
     can = frozenset(CAPABILITIES)
-    compiles = True
 
-    def __init__(self, native: Native, interpreter: Interpreter) -> None:
-        self.native, self.interpreter = native, interpreter
+    def __init__(self, exact: Native, default: Native, interpreter: Interpreter) -> None:
+        self.exact, self.default, self.interpreter = exact, default, interpreter
 
     def evaluate(self, program: Program, name: str, values: list[Any], ask: Ask) -> Outcome:
-        """Run the definition by one of the two engines."""
-        engine = self.native if self.compiled(program, name, ask) else self.interpreter
-        return engine.evaluate(program, name, values, ask)
+        """Run the definition by one of the engines."""
+        native = self.native(program, name) if self.pays(program, name, ask) else None
+        return (native or self.interpreter).evaluate(program, name, values, ask)
 
     def direct(self, program: Program, name: str, weak: Sequence[bool]) -> Any:
         """That of machine code, once there is some."""
         if program.noted["adaptive"].get(name, 0) >= 0 or not is_installed():
             return None
-        return self.native.direct(program, name, weak)
+        native = self.native(program, name)
+        return None if native is None else native.direct(program, name, weak)
 
-    def compiled(self, program: Program, name: str, ask: Ask) -> bool:
-        """Whether this run is one of machine code."""
+    def native(self, program: Program, name: str) -> Native | None:
+        """Whose machine code it is, if there is any."""
+        exact, default = self.exact, self.default
+        if exact.takes(program, name) is not None:
+            return default if default.takes(program, name) is None else None
+        sites = exact.sites(program, name)
+        if sites and default.takes(program, name) is None:
+            return default if default.sites(program, name) < sites else exact
+        return exact
+
+    def pays(self, program: Program, name: str, ask: Ask) -> bool:
+        """Whether this run is one of machine code, if there is any."""
         state = program.noted["adaptive"]
         left = state.get(name)
         if left is None:
@@ -60,40 +74,12 @@ class Adaptive(Engine):
         if not is_installed():
             warn_once()
             return False
-        return self.native.takes(program, name) is None
+        return True
 
 
 def evaluated(program: Program, name: str) -> float:
     """The leaves that a run of a definition evaluates; infinity where values tell how many."""
-    known: dict[str, float] = program.noted["leaves evaluated"]
-    todo = [name]
-    while todo:
-        f = todo[-1]
-        if f in known:
-            todo.pop()
-            continue
-        body = program.defs[f].body
-        missing = [g for g in ir.functions(body) if g not in known]
-        if not missing:
-            known[f] = sum([_of_leaf(e, known) for e in ir.leaves(body)])
-            todo.pop()
-        elif any([g in todo for g in missing]):
-            known[f] = math.inf  # a recursion has no bound
-        else:
-            todo += missing
-    return known[name]
-
-
-def _of_leaf(e: ir.Leaf, known: dict[str, float]) -> float:
-    """The leaves that one leaf evaluates."""
-    match e:
-        case While():
-            return math.inf
-        case Scan():
-            return known[e.body] * e.n if isinstance(e.n, int) else math.inf
-        case ir.Application():
-            return 1 + max([known[f] for f in e.functions])
-    return 1
+    return most(program, name, "leaves evaluated", lambda e, y: 1)
 
 
 @cache

@@ -101,7 +101,6 @@ class Engine:
 
     name: str
     can: frozenset[str] = frozenset()  # some of CAPABILITIES
-    compiles = False  # whether a first run takes long, for the sake of the next ones
 
     def takes(self, program: Program, name: str) -> str | None:
         """Why the engine cannot evaluate this definition, as "f has a while loop"; else None."""
@@ -119,6 +118,10 @@ class Engine:
         NotImplemented: `evaluate` is asked then.
         """
         return None
+
+    def of_type(self, value: Any) -> Any:
+        """An argument of a call; of an array that only this engine knows, NumPy's of that type."""
+        return value
 
     def refuses(self, program: Program, name: str, ask: Ask) -> str | None:
         """Why the engine does not do what is asked for, else None."""

@@ -7,27 +7,66 @@
 """
 
 from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
 from typing import Any
 
-from lineara.engines.adaptive import Adaptive
 from lineara.engines.engine import Ask, Engine, Outcome
 from lineara.engines.interpreter import Interpreter
-from lineara.engines.native import Native
 from lineara.engines.values import dims_given, fit_argument, may_end
 from lineara.errors import ProgramError
 from lineara.facts.types import show
 from lineara.linear_a.check import counted
 from lineara.linear_a.program import Program
 
-_INTERPRETER = Interpreter()
-ENGINES: tuple[Engine, ...] = (  # the first that can what is asked
-    Native(),
-    Native(exact=True, masks=True),
-    Adaptive(Native(exact=True), _INTERPRETER),  # whose values stay the same when it goes over
-    _INTERPRETER,
-)
+INTERPRETER = Interpreter()
 
-BY_NAME = {e.name: e for e in ENGINES}
+
+@cache
+def engines() -> dict[str, Engine]:
+    """The engines by their names; those that compile are loaded when one is first asked for."""
+    native: Any = import_module("lineara.engines.native").Native
+    adaptive: Any = import_module("lineara.engines.adaptive").Adaptive
+    several = (
+        native(),
+        native(exact=True, masks=True),
+        adaptive(native(exact=True), native(), INTERPRETER),
+        INTERPRETER,
+    )
+    return {e.name: e for e in several}
+
+
+def engine_of(engine: Engine | str, **options: str) -> Engine:
+    """The engine of a name, or the one that is given; what another library brings is loaded then.
+
+    "jax" has the option `host`: "call", which calls NumPy and SciPy for what only these evaluate,
+    or "error".  ProgramError where there is no engine of the name.
+
+    >>> engine_of("interpreter").name
+    'interpreter'
+    """
+    if not isinstance(engine, str):
+        return engine
+    if engine == "jax":
+        return xla(**options)
+    if engine not in engines():
+        raise ProgramError(f"there is no engine {engine}; there is {', '.join(engines())}, jax")
+    return engines()[engine]
+
+
+@cache
+def xla(host: str = "call") -> Engine:
+    """The engine that JAX brings."""
+    try:
+        made: Any = import_module("lineara.engines.xla").Xla
+    except ModuleNotFoundError as error:
+        if error.name not in ("jax", "jaxlib"):
+            raise
+        raise ProgramError(
+            "the engine jax runs programs by JAX, which is not installed: "
+            "pip install 'lineara[jax]' brings it"
+        ) from None
+    return made(host)
 
 
 def run(
@@ -42,8 +81,8 @@ def run(
 
     Arguments of other types than the formals are a ProgramError, unless `checked` is False, which
     lets complex numbers into a real program.  So is a definition that calls itself whatever its
-    arguments are.  `engine` is one of `ENGINES`, by its name, or any other engine; without it those
-    that compile are left out.
+    arguments are.  `engine` is one of `ENGINES`, by its name, or any other engine; without it the
+    interpreter is, which can all that is asked.
 
     >>> from lineara.linear_a.parse import parse
     >>> run(parse("def f(x: f64;) -> (f64;) = sin(x) * x"), "f", 0.0).results
@@ -73,25 +112,43 @@ def run(
 
 
 def chosen(engine: Engine | str | None, program: Program, name: str, ask: Ask) -> Engine:
-    """The engine that is named, or the first that can what is asked and takes the program."""
-    if isinstance(engine, str):
-        if engine not in BY_NAME:
-            raise ProgramError(f"there is no engine {engine}; there is {', '.join(BY_NAME)}")
-        engine = BY_NAME[engine]
+    """The engine that is named, if it can what is asked and takes the program."""
     if engine is None:
-        ready = [e for e in ENGINES if not e.compiles]
-        return next(e for e in ready if e.refuses(program, name, ask) is None)
+        return INTERPRETER
+    engine = engine_of(engine)
     why = engine.refuses(program, name, ask)
     if why is not None:
-        able = chosen(None, program, name, ask)
         raise ProgramError(
             f"the engine {engine.name} cannot evaluate {name} as asked: {why}; leave engine= out, "
-            f"which takes the first engine that can: {able.name}"
+            f"which takes the first engine that can: {INTERPRETER.name}"
         )
     return engine
 
 
-def direct(engine: str | None, program: Program, name: str, weak: Sequence[bool]) -> Any:
+def takes(engine: Engine | str, program: Program, name: str) -> bool:
+    """Whether an engine can evaluate a definition for its values alone.
+
+    >>> from lineara.linear_a.parse import parse
+    >>> takes("interpreter", parse("def f(x: f64;) -> (f64;) = sin(x)"), "f")
+    True
+    """
+    return engine_of(engine).refuses(program, name, Ask()) is None
+
+
+def is_exact(engine: Engine | str, program: Program, name: str) -> bool:
+    """Whether the machine code that an engine makes has the interpreter's bits, sums too.
+
+    >>> from lineara.linear_a.parse import parse
+    >>> is_exact("native", parse("def f(x: f64;) -> (f64;) = sin(x)"), "f")
+    False
+    """
+    native: Any = engine_of(engine)
+    if engine == "adaptive":
+        native = native.native(program, name)
+    return getattr(native, "exact", False) is True
+
+
+def direct(engine: Engine | str | None, program: Program, name: str, weak: Sequence[bool]) -> Any:
     """What an engine has run before, as a function of values of the types of the formals.
 
     See `Engine.direct`; None where there is none.
@@ -100,4 +157,4 @@ def direct(engine: str | None, program: Program, name: str, weak: Sequence[bool]
     >>> direct(None, parse("def f(x: f64;) -> (f64;) = sin(x)"), "f", [True]) is None
     True
     """
-    return None if engine is None else BY_NAME[engine].direct(program, name, weak)
+    return None if engine is None else engine_of(engine).direct(program, name, weak)

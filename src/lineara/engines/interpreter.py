@@ -9,7 +9,7 @@ inherit from it calculate with fractions, with shadows (`rehearsal`), or on a ta
 (`staging/run_on_tape`).
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -34,7 +34,7 @@ from lineara.engines.values import (
 )
 from lineara.errors import LinearaError, OutOfBounds, OutOfRoom, ProgramError
 from lineara.facts.hints import Index, Shaped, Tree, Value
-from lineara.facts.types import ArrayType, Type, is_complex, show, type_of
+from lineara.facts.types import ArrayType, Type, is_complex, is_ring, show, type_of
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import Judge
 from lineara.linear_a.cost import cells, varies, work
@@ -145,7 +145,7 @@ class Machine:
             self.share(e, args, dead)
             for v in dead:
                 del env[v]
-            return (yield e.with_length(env.dims).run(self, args))
+            return (yield self.application(e.with_length(env.dims), args))
         self.dims = env.dims
         if isinstance(e, ir.Part):
             mine = e.args[0] in dead and e.args.count(e.args[0]) == 1
@@ -159,6 +159,10 @@ class Machine:
         if self.meter is not None:
             self.meter.made(results)
         return list(results)
+
+    def application(self, e: ir.Application, values: list[Any]) -> Steps:
+        """A call, branch or loop on values."""
+        return e.run(self, values)
 
     def agree(self, d: ir.Def, values: Sequence[Any], open_: Sequence[int]) -> None:
         """Values whose types leave a size open have the size that a definition is given."""
@@ -245,8 +249,8 @@ class Machine:
                 return args
             case ir.Dup():
                 return (args[0], args[0])
-            case ir.Lit(value=value):
-                return (self.values.given(value),)
+            case ir.Lit(value=value, type=t):
+                return (self.values.element(value) if is_ring(t) else self.values.given(value),)
             case ir.Tup():
                 return (tuple(args),)
             case ir.Zero(type=t, linear=linear):
@@ -273,7 +277,7 @@ class Machine:
             return self.prim_of_zeros(e, args, params)
         if e.name == "add" and isinstance(args[0], tuple | list):
             return plus(*args)
-        if e.name == "multiply" and isinstance(args[1], tuple):
+        if e.name == "multiply" and any([isinstance(a, tuple) for a in args]):
             return times(*args)
         return self.looked_at(e, values.apply(self, e, args, params))
 
@@ -401,9 +405,24 @@ class Numbers:
         """An argument or a literal as a value of this kind."""
         return value
 
+    def element(self, value: Value) -> Any:
+        """A literal of a ring: itself, which meets other objects as Python has it."""
+        return value
+
+    def zero_of_ring(self) -> Any:
+        """The zero of the ring that `object` stands for."""
+        raise ProgramError(
+            "a zero is asked for as an element of a ring, and nothing tells which ring it is; run "
+            "with ask=Ask(values=Exact(number)), where number(0) is that zero"
+        )
+
+    def zeros(self, program: Program, t: Type) -> Any:
+        """The zero of a type without dimensions."""
+        return zeros(program, t, self.zero_of_ring)
+
     def zero(self, machine: Machine, t: Type) -> Any:
         """The zero of a type."""
-        return zeros(machine.program, with_dims(t, machine.dims))
+        return self.zeros(machine.program, with_dims(t, machine.dims))
 
     def apply(self, machine: Machine, e: ir.Prim, args: list[Any], params: dict[str, Any]) -> Any:
         """The value of a primitive; errors name the equation."""
@@ -487,20 +506,31 @@ class Numbers:
 
 
 class Exact(Numbers):
-    """Exact numbers of a class, as `Fraction`, in place of floating ones."""
+    """Exact numbers of a class, as `Fraction`, in place of floating ones.
+
+    `number` makes them of floating numbers, and elements of a ring of whole ones: n times its one.
+    """
 
     kind = "exact numbers"
 
-    def __init__(self, number: type = Fraction) -> None:
+    def __init__(self, number: Callable[[Any], Any] = Fraction) -> None:
         self.number = number
+
+    def element(self, value: Value) -> Any:
+        """A whole number is so many times the one of the ring."""
+        return self.number(value) if type(value) is int else value
+
+    def zero_of_ring(self) -> Any:
+        """The zero of the ring."""
+        return self.number(0)
 
     def given(self, value: Any) -> Any:
         """An argument or a literal without floating numbers."""
         return exactly(value, self.number)
 
-    def zero(self, machine: Machine, t: Type) -> Any:
+    def zeros(self, program: Program, t: Type) -> Any:
         """Exact zeros."""
-        return self.given(super().zero(machine, t))
+        return self.given(super().zeros(program, t))
 
     def evaluated(self, e: ir.Prim, args: list[Any], params: dict[str, Any]) -> Any:
         """The exact value; a change of the floating dtype changes nothing."""
@@ -545,7 +575,7 @@ class Interpreter(Engine):
         with np.errstate(all="ignore", divide=no_number, invalid=no_number):
             ys = machine.drive(machine.enter(name, list(args)))
         types = [with_dims(t, dims) for t in (*d.results, *d.lresults)]
-        made = [dense(program, t, v) for t, v in zip(types, ys, strict=True)]
+        made = [dense(program, t, v, domain.zeros) for t, v in zip(types, ys, strict=True)]
         results, k = machine.given_away(tuple(made)), len(d.results)
         counted = None if domain.recorded else (machine.work, machine.written)
         return Outcome(results[:k], results[k:], counted)

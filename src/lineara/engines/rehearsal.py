@@ -206,7 +206,7 @@ class Shadows(Numbers):
     def chosen(self, machine: Machine, e: Any, value: Value) -> tuple[int, list[Any]]:
         """The branch that a known value chooses, else the one that takes most memory and work."""
         if not isinstance(value, Shadow):
-            self.decisions += 1
+            self.decisions += not isinstance(value, Tagged)  # a tag is a kind, not a number
             return super().chosen(machine, e, value)
         if e.functions not in self.dearest:
             self.dearest[e.functions] = None

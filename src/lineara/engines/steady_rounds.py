@@ -2,16 +2,16 @@
 
 A loop on shadows goes round until two rounds in succession take the same work and bytes, add the
 same to what is alive and hand on values of the same kinds, and no branch in them was chosen by a
-number that is known: then so do all that follow.
+number that is known: then so do all that follow, as long as they are given the same rows of stacks.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from lineara.engines.memory import owner
-from lineara.engines.values import ZERO, Repeated, Tagged, nbytes
+from lineara.engines.values import ZERO, Repeated, Tagged, alike, nbytes
 from lineara.facts.hints import Tree
 
 
@@ -34,11 +34,14 @@ class Steady:
         self.decisions = machine.values.decisions
         self.peak, meter.peak = meter.peak, meter.live
 
-    def ended(self, zones: tuple[list[Any], ...], rows: list[list[Any]], left: int) -> int:
+    def ended(
+        self, zones: tuple[list[Any], ...], rows: list[list[Any]], left: int,
+        given: Sequence[Any] = (), at: int = 0, step: int = 1,
+    ) -> int:  # fmt: skip
         """A round has ended: how many of those that are left are as it was.
 
-        They are counted, and stand in the rows; numbers that they carry on and change are not known
-        from then on.
+        It was `given` the row at this place of each of these stacks.  Those rounds are counted, and
+        stand in the rows; numbers that they carry on and change are not known from then on.
         """
         machine, meter = self.machine, self.machine.meter
         after = machine.work, machine.written, meter.live
@@ -52,6 +55,8 @@ class Steady:
         decided = machine.values.decisions > self.decisions
         steady = taken == self.taken and not decided and each[2] == sum(new)
         before, self.taken, self.numbers = self.numbers, taken, numbers
+        if steady and left:
+            left = min([left, *[alike(stack, at, step, left) for stack in given]])
         if not steady or left < 1:
             self._begin()
             return 0

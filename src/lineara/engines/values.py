@@ -4,6 +4,7 @@ What a program is given is made into values of the types of its formals here, wh
 evaluates it.
 """
 
+import itertools
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ import numpy as np
 
 from lineara.errors import ProgramError
 from lineara.facts.hints import Tree, Value
-from lineara.facts.types import ArrayType, Product, Stack, Sum, Type, show, type_of
+from lineara.facts.types import ArrayType, Product, Stack, Sum, Type, is_ring, show, type_of
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.dimensions import dims_in, is_open, with_dims
 from lineara.linear_a.program import Program, scalars_of
@@ -67,6 +68,21 @@ class Repeated(list[Any]):
         return Repeated(made[: self.kept], made[self.kept :], self.more, way)
 
 
+def alike(rows: Any, at: int, step: int, left: int) -> int:
+    """How many of the rows that are left of a stack are the one at this place.
+
+    Which branches a round takes may hang on the tags in its row; rows of an array have none.
+    """
+    if not isinstance(rows, list):
+        return left
+    if isinstance(rows, Repeated):
+        first = 0 if rows.backward else rows.kept - 1
+        if first <= at <= first + rows.more:
+            return first + rows.more - at if step > 0 else at - first
+    ahead = range(at + step, at + step * (left + 1), step)
+    return sum([1 for _ in itertools.takewhile(lambda i: rows[i] is rows[at], ahead)])
+
+
 def may_end(program: Program, name: str) -> bool:
     """Whether some way through a definition ends: one that calls itself on every way has no value.
 
@@ -107,13 +123,11 @@ def plus(x: Any, y: Any) -> Any:
     return x + y
 
 
-def times(k: Value, x: Tree) -> Any:
-    """A value of any type, scaled."""
-    if x is ZERO:
-        return x
-    if isinstance(x, Tagged):
-        return Tagged(x.tag, times(k, x.payload))
-    return tuple([times(k, a) for a in x]) if isinstance(x, tuple) else k * x
+def times(x: Any, y: Any) -> Any:
+    """A value of any type, scaled: one of the two is a product."""
+    if isinstance(y, tuple):
+        return tuple([b if b is ZERO else times(x, b) for b in y])
+    return tuple([a if a is ZERO else times(a, y) for a in x]) if isinstance(x, tuple) else x * y
 
 
 def measure(program: Program, t: Type, value: Any) -> int:
@@ -137,19 +151,21 @@ def measure(program: Program, t: Type, value: Any) -> int:
     return sum(measure(program, s, v) for s, v in zip(t.items, parts, strict=True))
 
 
-def zeros(program: Program, t: Type) -> Any:
-    """The zero of a type, in numbers; sums stay symbolic."""
+def zeros(program: Program, t: Type, of_ring: Callable[[], Any] = int) -> Any:
+    """The zero of a type, in numbers; sums stay symbolic, and that of a ring is `of_ring()`."""
     t = program.unfold(t)
     if isinstance(t, ArrayType):
         if is_open(t):
             return ZERO
+        if is_ring(t) and not t.shape:
+            return of_ring()
         return np.zeros(t.shape, t.dtype) if t.shape else t.dtype.type(0)
     if isinstance(t, Stack) and t.n is not None:
-        return [zeros(program, t.items[0]) for _ in range(t.n)]
+        return [zeros(program, t.items[0], of_ring) for _ in range(t.n)]
     if isinstance(t, Sum | Stack):
         return ZERO
     assert isinstance(t, Product)
-    return tuple([zeros(program, item) for item in t.items])
+    return tuple([zeros(program, item, of_ring) for item in t.items])
 
 
 def fits(program: Program, t: Type, value: Any) -> bool:
@@ -170,21 +186,23 @@ def fits(program: Program, t: Type, value: Any) -> bool:
     return all([fits(program, s, v) for s, v in zip(t.items, value, strict=True)])
 
 
-def dense(program: Program, t: Type, value: Any) -> Any:
+def dense(
+    program: Program, t: Type, value: Any, zero: Callable[[Program, Type], Any] = zeros
+) -> Any:
     """A value in numbers, with no symbol left in it but for sums; erased code has symbols, too."""
     t = program.unfold(t)
     if value is ZERO:
-        return zeros(program, t)
+        return zero(program, t)
     if isinstance(t, Product):
-        return tuple([dense(program, s, v) for s, v in zip(t.items, value, strict=True)])
+        return tuple([dense(program, s, v, zero) for s, v in zip(t.items, value, strict=True)])
     if isinstance(t, Stack):
-        return [dense(program, t.items[0], v) for v in value]
+        return [dense(program, t.items[0], v, zero) for v in value]
     if isinstance(t, Sum):
-        return Tagged(value.tag, dense(program, t.items[value.tag], value.payload))
+        return Tagged(value.tag, dense(program, t.items[value.tag], value.payload, zero))
     return value
 
 
-def exactly(value: Value, scalar: type) -> Any:
+def exactly(value: Value, scalar: Callable[[Any], Any]) -> Any:
     """A value whose floating numbers are those of another kind: `Fraction` for exact ones."""
     if isinstance(value, Tagged):
         return Tagged(value.tag, exactly(value.payload, scalar))
@@ -251,7 +269,9 @@ def fit(program: Program, t: Type, value: Tree) -> Any:
             raise TypeError(f"{value!r} is no product of {len(t.items)} values")
         return tuple([fit(program, s, v) for s, v in zip(t.items, value, strict=True)])
     assert isinstance(t, ArrayType)
-    if isinstance(value, Fraction):
+    if isinstance(value, Fraction) or (is_ring(t) and not t.shape):
+        if isinstance(value, np.ndarray | list | tuple):
+            raise TypeError(f"{value!r} is no element of a ring; give what has + - and *")
         return value
     array = np.asarray(value)
     fitting = fits(program, t, array)

@@ -1,7 +1,7 @@
 """Boxes: values that an interpreter stands behind.
 
 A primitive applied to boxes is interpreted by the innermost one.  Linear maps between them are
-`Joint`s; what is summed later travels as `Piece` and `Outer`.
+`Joint`s; what is summed later travels as `Piece`, `Outer` and `Own`.
 """
 
 import math
@@ -134,3 +134,18 @@ class ArrayBox(Box):
     def size(self) -> int:
         """Number of elements."""
         return math.prod(self.shape)
+
+
+class Own:
+    """A contribution of a builder class of the user's; such are combined, or finished to arrays."""
+
+    __slots__ = ("cotangent", "read")
+    __lineara_leaf__ = True
+
+    def __init__(self, cotangent: Any, read: Callable[[Any], Any]) -> None:
+        self.cotangent = cotangent
+        self.read = read  # gives a builder of that class as an array
+
+    def finish(self) -> Any:
+        """The array that the builder stands for."""
+        return self.read(self.cotangent)

@@ -57,6 +57,7 @@ class Registry:
         self.awaited: dict[str, list[tuple[str, Declare]]] = {}  # by module: names, what to do
         self.readers: dict[Any, Any] = {}  # of calls, by the classes of the arguments, and
         self.plans: dict[Any, Any] = {}  # by signature: see tape/plans.py
+        self.writings: dict[Any, Any] = {}  # by signature: see staging/by_signature.py
         self.arrivals = 0  # how often something has been declared that was waited for
 
     def declare(self, original: object, **facts: Any) -> None:

@@ -78,7 +78,10 @@ def type_of(value: Any) -> ArrayType:
         dtype = value.dtype
         return ArrayType(value.shape, dtype if dtype.isnative else dtype.newbyteorder("="))
     if hasattr(value, "dtype") and hasattr(value, "shape") and not issubclass(kind, type):
-        return ArrayType(tuple(value.shape), np.dtype(value.dtype))
+        try:
+            return ArrayType(tuple(value.shape), np.dtype(value.dtype))
+        except TypeError:  # another library's own, as torch.float32
+            return ArrayType(tuple(value.shape), np.dtype(str(value.dtype).rpartition(".")[2]))
     array = np.asarray(value)
     return ArrayType(array.shape, array.dtype)
 
@@ -109,9 +112,8 @@ def show_type(value: Leaf) -> str:
         return "None"
     if isinstance(value, str | bytes):
         return f"{type(value).__name__} {value!r}"
-    if isinstance(value, np.ndarray | np.generic | int | float | complex | ArrayType) or hasattr(
-        value, "dtype"
-    ):
+    numeric = np.ndarray | np.generic | int | float | complex | ArrayType
+    if isinstance(value, numeric) or isinstance(getattr(value, "dtype", None), np.dtype):
         return repr(type_of(value))
     return type(value).__name__
 
@@ -262,14 +264,23 @@ def show(t: Type) -> str:
 
 
 def stacked(t: "Type", n: int | None) -> "Type":
-    """n values of a type in one: arrays get a leading axis, anything else makes a stack.
+    """n values of a type in one: arrays of numbers get a leading axis, all else makes a stack.
 
     >>> stacked(ArrayType((3,), np.dtype(float)), 2), stacked(Product(), 2)
     (f64[2,3], stack[2, <>])
     """
-    if isinstance(t, ArrayType) and n is not None:
+    if isinstance(t, ArrayType) and n is not None and not is_ring(t):
         return ArrayType((n, *t.shape), t.dtype)
     return Stack((t,), n)
+
+
+def is_ring(t: "Type | np.dtype") -> bool:
+    """Whether what has the type, or the dtype, is an element of a ring, which may not commute.
+
+    >>> is_ring(np.dtype(object)), is_ring(np.dtype(float)), is_ring(UNIT)
+    (True, False, False)
+    """
+    return getattr(getattr(t, "dtype", t), "kind", "") == "O"
 
 
 def carries_tangents(dtype: np.dtype) -> bool:

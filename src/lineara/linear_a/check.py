@@ -16,7 +16,7 @@ from lineara.facts.gc_pause import uncollected
 from lineara.facts.hints import Tree
 from lineara.facts.primitive import Elementwise, Linear, Multilinear
 from lineara.facts.registry import op
-from lineara.facts.types import ArrayType, Family, Named, Product, Sum, Type, show
+from lineara.facts.types import ArrayType, Family, Named, Product, Sum, Type, is_ring, show
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.dimensions import (
     dims_in,
@@ -83,8 +83,8 @@ def check_def(program: Program, d: ir.Def) -> None:
     for stated, got in ((d.results, typing.xs), (d.lresults, typing.lxs)):
         if len(stated) != len(got) or not all(map(program.same, stated, got)):
             judge.wrong(
-                f"the results of {d.name} are stated as {_zones(d.results, d.lresults)}, but its "
-                f"body has {_zones(*typing)}; let the two agree",
+                f"the results of {d.name} are stated as {show_zones(d.results, d.lresults)}, but "
+                f"its body has {show_zones(*typing)}; let the two agree",
                 d.body.leaf,
             )
     judge.close(d.params, d)
@@ -104,7 +104,13 @@ def counted(n: int, word: str) -> str:
     return f"{n} {word}{'s' * (n != 1)}"
 
 
-def _zones(xs: Iterable[Type], lxs: Iterable[Type]) -> str:
+def show_zones(xs: Iterable[Type], lxs: Iterable[Type]) -> str:
+    """Types as they stand in a definition.
+
+    >>> from lineara.facts.types import UNIT
+    >>> show_zones([], [UNIT])
+    '(; <>)'
+    """
     left, right = ", ".join(map(show, xs)), ", ".join(map(show, lxs))
     return f"({left};{' ' * bool(right)}{right})"
 
@@ -218,6 +224,11 @@ class Judge:
                     self.wrong(f"{t.name} has {known} dimensions, not {len(t.dims)}: {show(t)}")
             elif not isinstance(t, ArrayType):
                 open_ += t.items
+            elif is_ring(t) and t.shape:
+                self.wrong(
+                    f"{show(t)} is an array of elements of a ring; a product or a stack of them "
+                    "has several: <object, object>"
+                )
 
     def dimensions(self, variables: Iterable[ir.Var]) -> None:
         """Variables that stand for dimensions: i64 formals, which count as used."""
@@ -420,6 +431,12 @@ class Judge:
                 text = f"it is not written so; {_form(e.primitive)}"
             at = e if at is None else at
             self.wrong(text if text.startswith(e.name) else f"{e.name}: {text}", at)
+        if is_ring(y) and not all(map(is_ring, types)):
+            self.wrong(
+                f"{e.name} of {' and '.join(map(show, types))}: of elements of a ring all or none; "
+                "a whole number as one of them is written 2_object",
+                e,
+            )
         if key is not None:
             self.known[key] = y
         return y
@@ -430,8 +447,15 @@ class Judge:
         p = e.primitive
         if p.name == "add" and linear == (0, 1) and len(e.args) == 2:
             return self.equal_types(e)
-        if p.name == "multiply" and linear == (1,) and len(e.args) == 2:
-            return self.scale(e)
+        if p.name == "multiply" and len(linear) == 1 and len(e.args) == 2:
+            return self.scale(e, *ir.scaling(e))
+        if any([is_ring(self.program.unfold(a.type)) for a in e.args]):
+            self.wrong(
+                f"{p.name} is not stated for linear elements of a ring; linear in them are "
+                "~a + ~b, x * ~a and ~a * x",
+                e,
+                linear[0],
+            )
         if isinstance(p, Linear):
             places = tuple(range(len(e.args))) if p.linear is None else p.linear
             fine = linear == places
@@ -447,15 +471,21 @@ class Judge:
         types = tuple([self.array(a, e, i) for i, a in enumerate(e.args)])
         return self.primitive(e, types)
 
-    def scale(self, e: ir.Prim) -> Type:
-        """TypeLinMul: the factor is a number, or has the shape of the linear operand."""
-        x, a = e.args
-        k = self.array(x, e, 0)
+    def scale(self, e: ir.Prim, x: ir.Var, a: ir.Var) -> Type:
+        """TypeLinMul: the factor is a number, or has the shape of the linear operand.
+
+        It stands on either side in a ring, and before numbers, which commute.
+        """
+        k = self.array(x, e, e.args.index(x))
         u = self.program.unfold(a.type)
         fits = all(
-            isinstance(t, ArrayType) and np.result_type(k.dtype, t.dtype) == t.dtype
+            isinstance(t, ArrayType)
+            and np.result_type(k.dtype, t.dtype) == t.dtype
+            and is_ring(k) is is_ring(t)
             for t in self.program.leaves(u)
         )
+        if e.args[0] is a and not is_ring(k):
+            self.wrong(f"the factor comes first, since numbers commute: {x!r} * {a!r}", e, 1)
         shapes = ((), u.shape) if isinstance(u, ArrayType) else ((),)
         scalars = isinstance(u, ArrayType) or self.program.has_scalars(u)  # an array may be empty
         if k.shape not in shapes or not fits or not scalars:
@@ -464,7 +494,7 @@ class Judge:
                 "or has the shape of what it scales, and no wider dtype than any array there; a "
                 "sum or a stack is not scaled",
                 e,
-                0,
+                e.args.index(x),
             )
         return a.type
 

@@ -13,7 +13,8 @@ of a non-linear array its length, joining arrays the length of the result; what 
 nothing, and what forgets costs what is forgotten.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from lineara.facts.primitive import reals
@@ -21,6 +22,7 @@ from lineara.facts.types import UNIT, ArrayType, Family, Named, Stack, Sum, Type
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.dimensions import dims_in, is_open, with_dims
+from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.program import Program
 
 NONE: dict[ir.Var, int] = {}
@@ -55,7 +57,7 @@ def work(program: Program, e: ir.Leaf, y: Type | None, dims: dict[Any, Any] = NO
         if e.name == "add" and not isinstance(program.unfold(args[0]), ArrayType):
             return program.scalars(args[0])
     elif e.name in ("add", "multiply"):
-        return program.scalars(args[-1])
+        return program.scalars(args[0 if e.args[0].linear else 1])
     elif e.name == "index":
         return program.scalars(args[0])
     types = tuple(map(program.unfold, args))
@@ -86,6 +88,62 @@ def static_works(program: Program) -> dict[str, int | None]:
         d = program.defs.get(f)
         works[f] = None if d is None else _static(program, d.body, works)
     return works
+
+
+def most(
+    program: Program, name: str, kept: str, count: Callable[[ir.Leaf, Type | None], int]
+) -> float:
+    """The most that a run of a definition counts, each leaf in each round and of one branch.
+
+    It is infinite where values tell how many rounds there are.  `count` is asked of a leaf that
+    applies no definition, and of the type of its first result; what a call counts beside what it
+    calls is 1.  The numbers are noted at the program, under the name `kept`.
+
+    >>> from lineara.linear_a.parse import parse
+    >>> p = parse("def f(x: f64;) -> (f64;) = let y = sin(x) in y * x")
+    >>> most(p, "f", "leaves", lambda e, y: 1)
+    2
+    """
+    known: dict[str, float] = program.noted[kept]
+    if name not in known:
+        for f in ir.callees_first([name], lambda f: _calls(program, f)):
+            body = program.defs[f].body
+            recursion = any([g not in known for g in ir.functions(body)])
+            pairs = () if recursion else _typed(body, None)
+            total = sum([_most_of_leaf(e, y, known, count) for e, y in pairs])
+            known[f] = math.inf if recursion else total
+    return known[name]
+
+
+def operations(program: Program, name: str) -> float:
+    """The most operations of a run: one for each leaf, and its W where that does not vary.
+
+    >>> from lineara.linear_a.parse import parse
+    >>> p = parse("def f(x: f64[8];) -> (f64[8];) = let y = sin(x) in y * x")
+    >>> operations(p, "f")
+    18
+    """
+
+    def count(e: ir.Leaf, y: Type | None) -> int:
+        return 1 + (_static_leaf(program, e, {}, y=y) or 0)
+
+    return most(program, name, "operations", count)
+
+
+def _most_of_leaf(
+    e: ir.Leaf,
+    y: Type | None,
+    known: dict[str, float],
+    count: Callable[[ir.Leaf, Type | None], int],
+) -> float:
+    match e:
+        case While():
+            return math.inf
+        case Scan():
+            return known[e.body] * e.n if isinstance(e.n, int) else math.inf
+        case ir.Application():
+            return 1 + max([known[f] for f in e.functions])
+    return count(e, y)
 
 
 def _calls(program: Program, name: str) -> list[str]:

@@ -122,12 +122,12 @@ def may_raise(e: ir.Leaf | ir.Block, knows: Callable[[str], bool]) -> bool:
 
     `knows` says it of definitions.
     """
-    return _has(e, lambda leaf: bool(leaf.primitive.raised) or acts(leaf), knows)
+    return _has(e, knows, True)
 
 
 def may_act(e: ir.Leaf | ir.Block, knows: Callable[[str], bool]) -> bool:
     """Whether evaluating may do something once more that is to be done once."""
-    return _has(e, acts, knows)
+    return _has(e, knows, False)
 
 
 def acts(leaf: ir.Prim) -> bool:
@@ -135,17 +135,15 @@ def acts(leaf: ir.Prim) -> bool:
     return leaf.primitive.acts and not leaf.params.get("done")
 
 
-def _has(
-    e: ir.Leaf | ir.Block, wanted: Callable[[ir.Prim], bool], knows: Callable[[str], bool]
-) -> bool:
-    return any(
-        [
-            wanted(leaf)
-            if isinstance(leaf, ir.Prim)
-            else isinstance(leaf, ir.Application) and any(map(knows, leaf.functions))
-            for leaf in ir.leaves(e)
-        ]
-    )
+def _has(e: ir.Leaf | ir.Block, knows: Callable[[str], bool], raising: bool) -> bool:
+    for leaf in ir.leaves(e):
+        if isinstance(leaf, ir.Prim):
+            primitive = leaf.primitive
+            if (raising and primitive.raised) or (primitive.acts and acts(leaf)):
+                return True
+        elif isinstance(leaf, ir.Application) and any(map(knows, leaf.functions)):
+            return True
+    return False
 
 
 # --- parameters ----------------------------------------------------------------------------------

@@ -380,8 +380,9 @@ class Scan(Loop):
         if n is None:
             n = next((len(v) for v in (*xs, *lxs) if isinstance(v, list)), 0)
         rows, done, steady = self.rows(d), 0, machine.values.steady(machine, d.name)
+        first, step = (0, 1) if self.direction == "fwd" else (n - 1, -1)
         while done < n:
-            i = done if self.direction == "fwd" else n - 1 - done
+            i = first + step * done
             x, lx = ([_row(v, i) for v in zone] for zone in (xs, lxs))
             given = [*ks, *cs, *x, *lcs, *lx]
             cs = lcs = x = lx = []  # a round may free its carries
@@ -389,7 +390,7 @@ class Scan(Loop):
             cs, lcs = self.handed_on(d, results, rows)
             done += 1
             if steady is not None:
-                done += steady.ended((cs, lcs), rows, n - done)
+                done += steady.ended((cs, lcs), rows, n - done, (*xs, *lxs), i, step)
         if steady is not None:
             steady.over()
         ordered = rows if self.direction == "fwd" else [row[::-1] for row in rows]
@@ -397,10 +398,6 @@ class Scan(Loop):
 
     def transpose(self, t: Any, cs: Sequence[ir.Var]) -> dict[ir.Var, ir.Var]:
         """TScan: the other way round; a carry that was dup'd every round becomes a sum."""
-        if self.nc:
-            raise ProgramError(
-                f"transpose: {self.head()} has non-linear carries, so it is no Linear B; unzip it"
-            )
         other = "rev" if self.direction == "fwd" else "fwd"
         made = [t.fresh(a) for a in self.lxs]
         body = t.recur(self.body)
@@ -531,9 +528,11 @@ class While(Loop):
         return self.stacks(machine, d, cs, lcs, rows, dims)
 
     def transpose(self, t: object, cs: Sequence[ir.Var]) -> dict[ir.Var, ir.Var]:
-        """A while loop depends on what it carries, so it is no Linear B."""
+        """In Linear B it carries nothing that its condition could depend on."""
         raise ProgramError(
-            f"transpose: {self.head()} has non-linear results or carries; unzip it first"
+            f"transpose: {self.head()} takes no round or never ends, for nothing that its "
+            "condition reads ever changes; call the body in a branch of cond, or carry what ends "
+            "the loop"
         )
 
     def erase(self, e: Any) -> ir.Leaf:

@@ -8,6 +8,7 @@ import ast
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -24,15 +25,18 @@ from lineara.facts.types import (
     Stack,
     Sum,
     Type,
+    is_ring,
     short_dtype,
     show,
+    type_of,
 )
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.branches import Case, Cond, Switch
 from lineara.linear_a.calls import Call, Sized
 from lineara.linear_a.check import DEPTH, ENDLESS, Judge, endless, located
-from lineara.linear_a.dimensions import I64, is_index, with_dims
+from lineara.linear_a.dimensions import I64, dims_in, is_index, with_dims
 from lineara.linear_a.implicit_dups import explicit
+from lineara.linear_a.infer_linear import with_linear_forms
 from lineara.linear_a.literal_sizes import with_instances
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.plain_lines import PLAIN, Node, Word
@@ -44,7 +48,8 @@ from lineara.text.source_location import Place
 GRAMMAR = r"""
 start: (typedef | def)*
 typedef: "type" NAME [dims] "=" type
-def: "def" NAME "(" binders ")" "->" "(" results ")" "=" block
+def: "def" NAME "(" binders ")" "->" "(" results ")" ["linear" "in" names ("|" names)*] "=" block
+names: NAME ("," NAME)*
 binders: [binder ("," binder)*] ";" [binder ("," binder)*]
 results: types ";" types
 types: [type ("," type)*]
@@ -92,8 +97,8 @@ literal: number [SUFFIX] | "[" "]" SUFFIX dims -> empty
 PLAIN.9: /@PLAIN@/
 INFIX: "+" | "-" | "*" | "/"
 SEMI: ";"
-DTYPE.3: /(f16|f32|f64|c64|c128|i8|i16|i32|i64|u8|u16|u32|u64|bool)(?![A-Za-z0-9_.'])/
-SUFFIX.4: /_(f16|f32|f64|c64|c128|i8|i16|i32|i64|u8|u16|u32|u64|bool)(?![A-Za-z0-9_.'])/
+DTYPE.3: /(f16|f32|f64|c64|c128|i8|i16|i32|i64|u8|u16|u32|u64|bool|object)(?![A-Za-z0-9_.'])/
+SUFFIX.4: /_(f16|f32|f64|c64|c128|i8|i16|i32|i64|u8|u16|u32|u64|bool|object)(?![A-Za-z0-9_.'])/
 NUM.2: /-?(\d+\.\d*([eE][+-]?\d+)?|\d+[eE][+-]?\d+|(inf|nan)(?=_f16|_f32|[^A-Za-z0-9_.']|$))/
 INT.1: /-?\d+/
 STRING: /'(\\.|[^'\\\n])*'|"(\\.|[^"\\\n])*"/
@@ -108,7 +113,7 @@ COMMENT: /#[^\n]*/
 _WIDE = {"f": "float", "c": "complex", "i": "int", "u": "uint"}
 ALIASES = {"neg": "negative", "recip": "reciprocal"}
 _INFIX = {"+": "add", "-": "subtract", "*": "multiply", "/": "divide"}
-_OWN = {
+OWN = {
     "dup": "dup(~a), of one linear variable", "read": "read[i](~x)",
     "accum": "accum[i](~x, ~y) or accum[i](x, y)",
     "put": "put[i](~x, ~y), put[i](x, y), or without y for zero",
@@ -157,7 +162,7 @@ def parse(text: str, file: str = "", sugar: bool = False) -> Program:
     tree = LANGUAGE.tree(LANGUAGE.source(text, file))
     reader = _Reader(text, file)
     program = with_instances(reader.program(tree), reader.numbers)
-    return explicit(program) if sugar else program
+    return with_linear_forms(explicit(program) if sugar else program, reader.missing)
 
 
 class _Reader:
@@ -172,6 +177,7 @@ class _Reader:
         self.places: dict[Any, tuple[Place, ...]] = {}
         self.scope: dict[str, ir.Var] = {}
         self.numbers: dict[ir.Var, int] = {}  # variables that may be dimensions, being numbers
+        self.missing: list[str] = []  # forms of definitions of which there is a signature
         self.names = ir.Names()
         self.depth = 0
         self.pending: list[ir.Binding] = []  # bindings of the block so far
@@ -216,19 +222,21 @@ class _Reader:
         for t in defs:
             self.signature(t)
         for t in defs:
+            self.linear_forms(t)
+        for t in defs:
             name = str(t.children[0])
             d = self.defs[name]
             self.scope = {repr(p): p for p in d.params}
             self.dims = {p.name: p for p in d.params if is_index(p)}
             self.names = ir.Names([p.name for p in d.params])
-            body = self.block(t.children[3])
-            self.defs[name] = done = ir.Def(name, d.params, d.results, d.lresults, body)
+            body = self.block(t.children[-1])
+            self.defs[name] = done = replace(d, body=body)
             self.places[done] = self.places.pop(d)
         return self.so_far
 
     def signature(self, t: Any) -> None:
         """The formals and results of a definition."""
-        name, formals, results, _ = t.children
+        name, formals, results, *_ = t.children
         if name in self.defs:
             raise self.wrong(f"{name} is defined twice; keep one", name)
         if name in FORMS or name in ir.KEYWORDS - ir.DTYPES:
@@ -249,6 +257,37 @@ class _Reader:
         d = ir.Def(str(name), tuple(params), ts, us, ir.Block((), ir.Ret(())))
         self.defs[d.name] = d
         self.places[d] = (_place(name), *(_place(b.children[0]) for b in self.zones(formals)))
+
+    def linear_forms(self, t: Any) -> None:
+        """Signatures for the sets of formals in which a definition says that it is linear."""
+        d = self.defs[str(t.children[0])]
+        at = {p.name: i for i, p in enumerate(d.params) if not p.linear}
+        sets = [names for names in t.children[3:-1] if names is not None]
+        linear: list[tuple[int, ...]] = []
+        for names in sets:
+            for n in names.children:
+                if n not in at:
+                    raise self.wrong(f"{n} is no formal of {d.name}{did_you_mean(n, at)}", n)
+            linear.append(tuple(sorted({at[n] for n in names.children})))
+        if not linear:
+            return
+        if d.lresults or d.lxs:
+            raise self.wrong(
+                f"{d.name} has linear variables already; linear in … is for what has none", sets[0]
+            )
+        self.defs[d.name] = stated = replace(d, linear=tuple(linear))
+        self.places[stated] = self.places.pop(d)
+        for names, places in zip(sets, linear, strict=True):
+            form = ir.linear_form(d, places)
+            if form not in self.defs:
+                every = enumerate(d.params)
+                params = [ir.Var(p.name, p.type, True) if i in places else p for i, p in every]
+                order = sorted(range(len(params)), key=lambda i: params[i].linear)
+                stub = ir.Def(form, tuple([params[i] for i in order]), (), d.results, d.body)
+                self.defs[form] = stub
+                self.missing.append(form)
+                here = self.places[stated][1:]
+                self.places[stub] = (_place(names.children[0]), *[here[i] for i in order])
 
     def zones(self, binders: Any) -> list[Any]:
         """The binders of (xs ; ~as), each in its zone."""
@@ -540,7 +579,8 @@ class _Reader:
                 return Case((which, *args), tuple(map(str, branches)))
             case "number":
                 value = self.literal(parts[0])
-                return ir.lit(value, ArrayType(value.shape, value.dtype))
+                of_ring = type(value) is int  # any other number has a dtype
+                return ir.lit(value, type_of(np.array(value, object) if of_ring else value))
         return self.application(t, seen)
 
     def _zoned(self, xs: object, lxs: object, seen: list[Any]) -> tuple[ir.Var, ...]:
@@ -558,6 +598,8 @@ class _Reader:
         name = ALIASES.get(str(head), str(head))
         given = [] if params is None else [p.children for p in params.children if p is not None]
         if semicolon is not None:
+            if name in self.defs and self.defs[name].linear:
+                return self.multilinear(self.defs[name], t, seen)
             args = self._zoned(first, second, seen)
             if name in FORMS:
                 return self.form(FORMS[name], args, given, head)
@@ -575,8 +617,8 @@ class _Reader:
             return ir.Inj(args, self.tag(tag), sum_)
         if name == "proj" and len(given) == 1 and len(args) == 1:
             return ir.Proj(args, self.tag(given[0][1]))
-        if name in _OWN:
-            raise self.wrong(f"the form is {_OWN[name]}", head)
+        if name in OWN:
+            raise self.wrong(f"the form is {OWN[name]}", head)
         if name not in registry.primitives:
             hint = "; a call has a semicolon" if name in self.defs else ""
             raise self.unknown(head, registry.primitives, "primitive", hint)
@@ -586,6 +628,32 @@ class _Reader:
         self.known(v for _, v in given)
         params = {str(k): self.value(v) for k, v in given}
         return ir.Prim(args, registry.primitives[name], params)
+
+    def multilinear(self, d: ir.Def, t: Any, seen: list[Any]) -> ir.Leaf:
+        """f(x, ~b;): the operands in order, linear where the definition says that it is."""
+        head, _, first, _, second = t.children
+        args = self._args(first, seen)
+        places = tuple([i for i, a in enumerate(args) if a.linear])
+        if second is not None or (places and places not in d.linear):
+            sets = " | ".join([ir.linear_in(d, s) for s in d.linear])
+            raise self.wrong(
+                f"{d.name} is linear in {sets}; an operand stands where its formal does, before "
+                "the semicolon, with ~ if it is linear",
+                head,
+            )
+        if not places:
+            return Call(args, (d.name,))
+        sizes = {*dims_in((*[p.type for p in d.params], *d.results))}
+        for p, a in zip(d.params, args, strict=False):
+            if p in sizes and a in self.numbers:
+                raise self.wrong(
+                    f"{p.name} of {d.name} is the literal {self.numbers[a]} here, and where an "
+                    "operand is linear a size is a variable; take it as an argument",
+                    head,
+                )
+        order = sorted(range(len(args)), key=lambda i: args[i].linear)
+        seen[:] = [seen[i] for i in order]
+        return Call(tuple([args[i] for i in order]), (ir.linear_form(d, places),))
 
     def known(self, values: Iterable[Any]) -> None:
         """Refuse parameters that are names of no variable; a string is written with quotes."""
@@ -681,6 +749,10 @@ def _cast(numbers: float | int | list[Any], dtype: np.dtype | None) -> Any:
     raw = np.array(numbers)
     if dtype is None:
         dtype = np.dtype(float) if raw.dtype.kind in "iuO" else raw.dtype
+    if is_ring(dtype):
+        if type(numbers) is not int:
+            raise OverflowError("a multiple of the one of a ring is a whole number")
+        return numbers
     kinds = ["biOfc".index(d.kind.replace("u", "i")) for d in (raw.dtype, dtype)]
     if dtype.kind in "iu" and raw.dtype.kind in "iufO":
         exact = np.array(numbers, object)  # large ones next to others are no longer integers
@@ -739,12 +811,12 @@ def _float(text: str) -> float:
 
 
 def wide(short: str) -> np.dtype:
-    """The dtype that `f64`, `c128`, `i32` or `bool` is short for.
+    """The dtype that `f64`, `c128`, `i32`, `bool` or `object` is short for.
 
     >>> wide("c128"), wide("bool")
     (dtype('complex128'), dtype('bool'))
     """
-    return np.dtype(short if short == "bool" else _WIDE[short[0]] + short[1:])
+    return np.dtype(short if short in ("bool", "object") else _WIDE[short[0]] + short[1:])
 
 
 def _place(t: Any) -> Place:

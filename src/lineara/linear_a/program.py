@@ -1,10 +1,13 @@
 """A program: named types and definitions.  Two programs are equal if their canonical texts are."""
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from lineara.facts.pickled import Making, Remade
 from lineara.facts.types import (
     UNIT,
     ArrayType,
@@ -18,12 +21,12 @@ from lineara.facts.types import (
 )
 from lineara.linear_a.dimensions import dims_of, is_open, may_act, may_raise, with_dims
 from lineara.linear_a.show import show_program
-from lineara.linear_a.syntax import Binding, Def, Let, Vars, functions
+from lineara.linear_a.syntax import Binding, Def, Let, Vars, functions, linear_form
 from lineara.text.source_location import Place
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Program:
+class Program(Remade):
     """Named types and definitions; passes add to it and give a new one.
 
     `places` and `text` tell where what was parsed stands: of a leaf, a binding or a definition
@@ -41,14 +44,37 @@ class Program:
 
     def with_(self, *more: Def, types: Mapping[str, Type | Family] | None = None) -> "Program":
         """The program with more definitions and types; those of the same names are replaced."""
-        defs = dict(self.defs) | {d.name: d for d in more}
+        new = {d.name: d for d in more}
+        defs = dict(self.defs) | new
+        for f, d in self.defs.items():  # what is linear in x is f'x no more, if that is replaced
+            if d.linear and any([linear_form(d, places) in new for places in d.linear]):
+                defs[f] = replace(defs[f], linear=())
         every = {**self.types, **(types or {})}
         return Program(every, defs, self.places, self.text, self.file)
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """How long the steps took that have made the program, since they were told of last."""
+        return self.noted["seconds"]
+
+    @contextmanager
+    def takes_time(self, step: str) -> Iterator[None]:
+        """Note how long a step takes."""
+        begun = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - begun
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Program) and str(self) == str(other)
 
     __hash__ = object.__hash__
+
+    def made_by(self) -> Making:
+        """The program itself, without what evaluations have found out about it."""
+        data = dict(self.types), dict(self.defs), dict(self.places), self.text, self.file
+        return Making(Program, data, {})
 
     def may_raise(self, b: Binding) -> bool:
         """Whether a binding may end in an exception of Python's or acts, and is no dead code."""

@@ -4,24 +4,30 @@ Linear boxes may be used as often as a rule likes; `threaded` puts the dups and 
 text is a block with formals of its own, made once a signature and copied wherever it is needed.
 """
 
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lineara.errors import LinearaError, LinearityError, NoRuleError, ProgramError, ShapeError
-from lineara.facts.hints import DType, Index, Leaf, Shaped
+from lineara.facts.hints import Leaf, Shaped
+from lineara.facts.operand import Operand
 from lineara.facts.primitive import (
-    ArrayBox,
     Elementwise,
     General,
     OfType,
     Primitive,
     op,
-    registry,
 )
-from lineara.facts.types import ArrayType, Type, broadcast, carries_tangents, show, type_of
+from lineara.facts.types import (
+    ArrayType,
+    Type,
+    broadcast,
+    carries_tangents,
+    is_ring,
+    show,
+    type_of,
+)
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.dimensions import Samples, dims_in, result_type, samples, sizes_in
 from lineara.linear_a.show import show_binding
@@ -162,14 +168,18 @@ class Emitter:
         terms = []
         for i in linear:
             values = [None if j in linear else a for j, a in enumerate(args)]
-            terms.append(self.scaled(args[i], p.weights[i](None, *values), y))
+            right = is_ring(y) and p.name == "multiply" and i == 0
+            terms.append(self.scaled(args[i], p.weights[i](None, *values), y, right))
         if len(terms) == 1:
             return terms[0]
         a, b = (t.var for t in terms)
         return Boxed(self, self.bind("ds", a.type, ir.Prim((a, b), op("add")), linear=True))
 
-    def scaled(self, a: "Boxed", k: Shaped, y: ArrayType) -> "Boxed":
-        """k * ~a in the shape and dtype of y; a factor that is the number 1 is left out."""
+    def scaled(self, a: "Boxed", k: Shaped, y: ArrayType, right: bool = False) -> "Boxed":
+        """k * ~a in the shape and dtype of y; a factor that is the number 1 is left out.
+
+        In a ring the factor may stand on the `right`.
+        """
         if type_of(a) != y:
             t = a.dtype
             a = a if a.shape == y.shape else op("broadcast_to")(a, shape=y.shape)
@@ -180,68 +190,29 @@ class Emitter:
             k = op("broadcast_to")(k, shape=y.shape)
         plain = None if isinstance(k, Boxed) else ArrayType(np.shape(k), y.dtype)
         factor = self.unbox(k, plain)
-        made = ir.Prim((factor, a.var), op("multiply"))
+        made = ir.Prim((a.var, factor) if right else (factor, a.var), op("multiply"))
         return Boxed(self, self.bind("dp", y, made, linear=True))
 
 
-class Boxed(ArrayBox):
+class Boxed(Operand):
     """A variable as the rules of primitives see it: an array of some type."""
 
-    __slots__ = ("emitter", "type", "var")
-    depth = math.inf
-    has_type = True
+    __slots__ = ("emitter", "var")
 
     def __init__(self, emitter: Emitter, var: ir.Var) -> None:
         self.emitter = emitter
         self.var = var
-        self.type: Any = emitter.samples.type(var.type)
+        samples = emitter.samples
+        self.type = var.type if samples is NO_SAMPLES else samples.type(var.type)
 
     def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """Write it down."""
         return self.emitter.interpret(primitive, args, params)
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """Lengths of the axes."""
-        return self.type.shape
-
-    @property
-    def dtype(self) -> np.dtype:
-        """The dtype."""
-        return self.type.dtype
-
-    def __getitem__(self, at: Index) -> Any:
-        return op("index")(self, at=at)
-
-    def astype(self, dtype: DType, **_: Any) -> Any:
-        """In another dtype."""
-        return op("astype")(self, dtype=np.dtype(dtype))
-
-    def __bool__(self) -> bool:
-        raise NoRuleError(
-            f"a rule asks whether a {show(self.var.type)} holds, which is not known when it is "
-            "written down; where(c, a, b) chooses"
-        )
-
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        raise NoRuleError(
-            f"a rule asks for the numbers of a {show(self.var.type)}, which are not known when it "
-            "is written down; np.stack makes an array of arrays"
-        )
-
-    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **options: Any) -> Any:
-        ours = registry.ours(ufunc)
-        if ours is None or method != "__call__" or options:
-            raise NoRuleError(f"a rule uses np.{ufunc.__name__}, which has no primitive")
-        return ours(*args)
-
-    def __array_function__(
-        self, function: Callable[..., Any], types: tuple[Any, ...], args: tuple, options: dict
-    ) -> Any:
-        ours = registry.ours(function)
-        if ours is None:
-            raise NoRuleError(f"a rule uses np.{function.__name__}, which has no primitive")
-        return ours(*args, **options)
+    def named(self) -> str:
+        """Its type in the program, where dimensions may be variables."""
+        return show(self.var.type)
 
 
 def _unboxed(params: object) -> Any:
@@ -252,6 +223,22 @@ def _unboxed(params: object) -> Any:
     if isinstance(params, slice):
         return slice(*map(_unboxed, (params.start, params.stop, params.step)))
     return tuple(map(_unboxed, params)) if type(params) is tuple else params
+
+
+def reboxed(params: object, boxes: Iterator[Any], dims: dict[Any, Any]) -> Any:
+    """Parameters with a box in place of each occurrence of a variable, in the order of `vars_in`.
+
+    Where it says how large something is, the number that is its sample.
+
+    Occurrences, not variables: the text is copied for other operands, which may differ.
+    """
+    if isinstance(params, ir.Var):
+        box = next(boxes)
+        return dims.get(params, box)
+    if isinstance(params, dict):
+        none: dict[ir.Var, int] = {}
+        return {k: reboxed(v, boxes, none if k == ir.PLACE else dims) for k, v in params.items()}
+    return tuple([reboxed(v, boxes, dims) for v in params]) if type(params) is tuple else params
 
 
 # --- rule texts ---------------------------------------------------------------------------------
@@ -342,7 +329,8 @@ def _text(
             results.append(emitter.bind("z", t, ir.zero(t), linear=True))
         else:
             raise LinearityError("a rule gives a constant as a tangent; that is affine")
-    bindings, results = threaded(emitter, formals, tidy(emitter.bindings, results), results)
+    kept, _ = tidy(emitter.bindings, results)
+    bindings, results = threaded(emitter, formals, kept, results)
     return Text(tuple(formals), tuple(bindings), tuple(results))
 
 
@@ -358,14 +346,14 @@ def tidy(
     bindings: Sequence[ir.Binding],
     results: Sequence[ir.Var],
     stays: Callable[[ir.Binding], bool] = lambda b: False,
-) -> list[ir.Binding]:
-    """The bindings that results depend on, and those with effects; for a rule, what it used."""
-    needed, kept = set(results), []
+) -> tuple[list[ir.Binding], set[ir.Var]]:
+    """The bindings that results depend on, and those with effects; what these and they use."""
+    used, kept = set(results), []
     for b in reversed(bindings):
-        if not needed.isdisjoint(b.vars) or stays(b):
+        if not used.isdisjoint(b.vars) or stays(b):
             kept.append(b)
-            needed.update(b.rhs.operands() if isinstance(b, ir.Let) else (b.arg,))  # type: ignore
-    return kept[::-1]
+            used.update(b.rhs.operands() if isinstance(b, ir.Let) else (b.arg,))  # type: ignore
+    return kept[::-1], used
 
 
 def closed(
@@ -375,14 +363,13 @@ def closed(
     stays: Callable[[ir.Binding], bool] = lambda b: False,
 ) -> list[ir.Binding]:
     """The bindings that results need and those that stay, with drops of what is not used."""
-    return dropping(tidy(bindings, results, stays), formals, results)
+    return dropping(*tidy(bindings, results, stays), formals)
 
 
 def dropping(
-    kept: Sequence[ir.Binding], formals: Sequence[ir.Var], results: Sequence[ir.Var]
+    kept: Sequence[ir.Binding], used: Set[ir.Var], formals: Sequence[ir.Var]
 ) -> list[ir.Binding]:
-    """Bindings with drops of what neither they nor the results use."""
-    used = {v for b in kept for v in ir.reads(b)} | set(results)
+    """Bindings with drops of what is not used."""
     whole: list[ir.Binding] = [ir.Let((), ir.drop(v)) for v in formals if v not in used]
     for b in kept:
         whole.append(b)

@@ -16,7 +16,7 @@ def key_of(e: ir.Leaf) -> Any:
             case ir.Zero(type=t):
                 return (ir.Zero, t)
             case ir.Prim(primitive=p, params=params):
-                key = (p, e.args, _frozen(params)) if params else (p, e.args)
+                key = (p, e.args, frozen(params)) if params else (p, e.args)
             case ir.Tup(fields=fields):
                 key = (ir.Tup, e.args, fields)
             case ir.Application():
@@ -29,12 +29,14 @@ def key_of(e: ir.Leaf) -> Any:
     return key
 
 
-def _frozen(params: object) -> Any:
+def frozen(params: object) -> Any:
     """Parameters as a key; variables are themselves."""
     if isinstance(params, dict):
-        return tuple([(k, _frozen(v)) for k, v in params.items() if k != "line"])
+        return tuple([(k, frozen(v)) for k, v in params.items() if k != "line"])
     if isinstance(params, tuple):
-        return tuple([_frozen(v) for v in params])
+        return tuple([frozen(v) for v in params])
+    if isinstance(params, np.ndarray) and params.dtype != object:
+        return (np.ndarray, params.dtype.str, params.shape, params.tobytes())
     if isinstance(params, slice):
-        return (slice, _frozen(params.start), _frozen(params.stop), _frozen(params.step))
+        return (slice, frozen(params.start), frozen(params.stop), frozen(params.step))
     return (type(params), params)

@@ -27,7 +27,9 @@ def show_def(d: ir.Def) -> str:
     """The text of a definition."""
     formals = binders(d.xs, d.lxs)
     results = two_zones(map(show_type, d.results), map(show_type, d.lresults))
-    return f"def {d.name}{formals} -> {results} =\n{show_block(d.body, 1)}\n"
+    sets = " | ".join([ir.linear_in(d, places) for places in d.linear])
+    linear = f" linear in {sets}" * bool(sets)
+    return f"def {d.name}{formals} -> {results}{linear} =\n{show_block(d.body, 1)}\n"
 
 
 def two_zones(xs: Any, lxs: Any) -> str:

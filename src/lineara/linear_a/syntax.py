@@ -232,6 +232,12 @@ class Prim(Leaf):
         return self.primitive.name
 
 
+def scaling(e: Prim) -> tuple[Var, Var]:
+    """The factor and the linear variable of x * ~a, or of ~a * x."""
+    x, a = e.args
+    return (a, x) if x.linear else (x, a)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Part(Leaf):
     """What reads or writes the part of a linear array at an index, and hands the array on."""
@@ -393,13 +399,17 @@ class Block:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Def:
-    """def name(xs ; ~as) -> (results ; lresults) = body; params has the non-linear ones first."""
+    """def name(xs ; ~as) -> (results ; lresults) = body; params has the non-linear ones first.
+
+    It may say in which of its formals it is `linear`: in the ones of each set together.
+    """
 
     name: str
     params: Vars
     results: tuple[Type, ...]
     lresults: tuple[Type, ...]
     body: Block
+    linear: tuple[tuple[int, ...], ...] = ()
 
     @property
     def xs(self) -> Vars:
@@ -410,6 +420,16 @@ class Def:
     def lxs(self) -> Vars:
         """The linear formals."""
         return tuple([p for p in self.params if p.linear])
+
+
+def linear_in(d: Def, places: tuple[int, ...], between: str = ", ") -> str:
+    """The formals of a set, as the text has them."""
+    return between.join([d.params[i].name for i in places])
+
+
+def linear_form(d: Def, places: tuple[int, ...]) -> str:
+    """The name of a definition with the formals of a set as linear ones: f'x, f'x'y."""
+    return f"{d.name}'{linear_in(d, places, chr(39))}"
 
 
 # --- walks: the passes that ask for one thing of an expression filter what these give ----------
@@ -589,8 +609,8 @@ class Mapped:
 
 
 DTYPES = {
-    "bool", "f16", "f32", "f64", "c64", "c128", "i8", "i16", "i32", "i64", "u8", "u16", "u32",
-    "u64",
+    "bool", "f16", "f32", "f64", "c64", "c128", "i8", "i16", "i32", "i64", "object", "u8", "u16",
+    "u32", "u64",
 }  # fmt: skip
 KEYWORDS = DTYPES | {
     "case", "complex", "def", "drop", "false", "in", "inf", "let", "nan", "None", "of", "stack",

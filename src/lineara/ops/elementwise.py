@@ -30,11 +30,23 @@ from lineara.ops.branchless_where import select
 
 # --- arithmetic -------------------------------------------------------------------------------
 
-add = elementwise("add", lambda y, x, w: 1, lambda y, x, w: 1, scalar="x + w")
-subtract = elementwise("subtract", lambda y, x, w: 1, lambda y, x, w: -1, scalar="x - w")
-multiply = elementwise("multiply", lambda y, x, w: w, lambda y, x, w: x, scalar="x * w")
-divide = elementwise("divide", lambda y, x, w: 1 / w, lambda y, x, w: -y / w, scalar="x / w")
-negative = elementwise("negative", lambda y, x: -1, scalar="-x")
+add = elementwise(
+    "add", lambda y, x, w: 1, lambda y, x, w: 1, scalar="x + w",
+    sided=(lambda d, y, x, w: d, lambda d, y, x, w: d),
+)  # fmt: skip
+subtract = elementwise(
+    "subtract", lambda y, x, w: 1, lambda y, x, w: -1, scalar="x - w",
+    sided=(lambda d, y, x, w: d, lambda d, y, x, w: -d),
+)  # fmt: skip
+multiply = elementwise(
+    "multiply", lambda y, x, w: w, lambda y, x, w: x, scalar="x * w",
+    sided=(lambda d, y, x, w: d * w, lambda d, y, x, w: x * d),
+)  # fmt: skip
+divide = elementwise(  # x / w is x times the reciprocal of w
+    "divide", lambda y, x, w: 1 / w, lambda y, x, w: -y / w, scalar="x / w",
+    sided=(lambda d, y, x, w: d * reciprocal(w), lambda d, y, x, w: -(y * d * reciprocal(w))),
+)  # fmt: skip
+negative = elementwise("negative", lambda y, x: -1, scalar="-x", sided=(lambda d, y, x: -d,))
 power = elementwise(
     "power",
     lambda y, x, w: where(  # x of a program is read only where w is 0
@@ -43,8 +55,12 @@ power = elementwise(
     lambda y, x, w: where(x == 0, y * 0, y * log(x)),
     scalar="x ** w",
 )
-square = elementwise("square", lambda y, x: 2 * x, scalar="x * x")
-reciprocal = elementwise("reciprocal", lambda y, x: -y / x, scalar="1 / x")
+square = elementwise(
+    "square", lambda y, x: 2 * x, scalar="x * x", sided=(lambda d, y, x: d * x + x * d,)
+)
+reciprocal = elementwise(
+    "reciprocal", lambda y, x: -y / x, scalar="1 / x", sided=(lambda d, y, x: -(y * d * y),)
+)
 remainder = elementwise(  # x = y + n w for an integer n, which is locally constant
     "remainder", lambda y, x, w: 1, lambda y, x, w: rint((y - x) / w), scalar="x % w"
 )
@@ -70,23 +86,11 @@ log = elementwise("log", lambda y, x: 1 / x)
 log2 = elementwise("log2", lambda y, x: 1 / (x * math.log(2)))
 log10 = elementwise("log10", lambda y, x: 1 / (x * math.log(10)))
 log1p = elementwise("log1p", lambda y, x: 1 / (1 + x))
-logaddexp = elementwise(  # equal infinities share the slope
-    "logaddexp",
-    lambda y, x, w: where(
-        x * 0 == 0, 1 / (1 + exp(w - x)), where(x == w, 0.5, 1 / (1 + exp(w - x)))
-    ),
-    lambda y, x, w: where(
-        x * 0 == 0, 1 / (1 + exp(x - w)), where(x == w, 0.5, 1 / (1 + exp(x - w)))
-    ),
+logaddexp = elementwise(
+    "logaddexp", lambda y, x, w: _share(exp, x, w), lambda y, x, w: _share(exp, w, x)
 )
 logaddexp2 = elementwise(
-    "logaddexp2",
-    lambda y, x, w: where(
-        x * 0 == 0, 1 / (1 + exp2(w - x)), where(x == w, 0.5, 1 / (1 + exp2(w - x)))
-    ),
-    lambda y, x, w: where(
-        x * 0 == 0, 1 / (1 + exp2(x - w)), where(x == w, 0.5, 1 / (1 + exp2(x - w)))
-    ),
+    "logaddexp2", lambda y, x, w: _share(exp2, x, w), lambda y, x, w: _share(exp2, w, x)
 )
 
 # --- trigonometry -------------------------------------------------------------------------------
@@ -159,6 +163,15 @@ _over_square = elementwise(
     array=_over_square_of,
     host=True,
 )
+
+
+def _share(power: Primitive, x: Shaped, w: Shaped) -> Any:
+    """p^x / (p^x + p^w), and a half for equal infinities; no derivative of any order overflows."""
+    z = w - x
+    falls = z > 0
+    part = power(where(falls, -z, z))
+    s = where(falls, part, 1) / (1 + part)
+    return where(x * 0 == 0, s, where(x == w, 0.5, s))
 
 
 def over(x: Value, y: Value) -> Any:

@@ -21,7 +21,7 @@ from lineara.facts.primitive import (
     reals,
 )
 from lineara.facts.types import ArrayType, sample, type_of
-from lineara.ops.shape import normal_axis
+from lineara.ops.shape import as_array, normal_axis
 
 
 def is_basic(at: Index) -> bool:
@@ -50,10 +50,10 @@ def normal(at: Index) -> Any:
 
 
 def normal_part(part: object) -> Any:
-    """A list in an index as an array; an empty one as an array of integers."""
+    """A list in an index as an array, of traced numbers too; an empty one as one of integers."""
     if not isinstance(part, list | tuple):
         return part
-    places = np.array(part)
+    places = as_array(part)
     return places if places.size else places.astype(np.intp)
 
 
@@ -201,7 +201,8 @@ def read(x: Any, at: Any) -> Any:
     try:
         return x[at]
     except IndexError as e:
-        raise BoundsError(f"index: {show_index(at)} does not index {type_of(x)}: {e}") from None
+        said = f"index: {show_index(at)} does not index {type_of(x)}: {e}"
+        raise BoundsError.beside(e, said) from None
 
 
 def show_index(at: Any) -> str:

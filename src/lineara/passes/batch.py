@@ -21,19 +21,20 @@ import numpy as np
 from lineara.errors import ProgramError
 from lineara.facts.gc_pause import uncollected
 from lineara.facts.registry import op
-from lineara.facts.types import ArrayType, Family, Named, Product, Stack, Type, show
+from lineara.facts.types import ArrayType, Family, Named, Product, Stack, Type, is_ring, show
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.dimensions import I64, Samples, result_type
 from lineara.linear_a.lane_partition import applied, in_turn, placed
 from lineara.linear_a.loops import Scan
 from lineara.linear_a.program import Program
-from lineara.linear_a.rules_as_text import Emitter, Text, text
-from lineara.passes.jvp import reboxed, remembered
+from lineara.linear_a.rules_as_text import Emitter, Text, reboxed, text
+from lineara.passes.jvp import remembered
 from lineara.passes.names import JVP, T
 
 Axes = Sequence[int | None]
 Flags = tuple[bool, ...]
+OverLanes = tuple[Program, str, dict[str, tuple[str, Axes]]]
 Lanes = Any  # how many: a number, or an i64 formal
 
 
@@ -64,20 +65,18 @@ def batch(program: Program, name: str, axes: Axes, size: int | None = None) -> P
         )
     if size is not None and size < 0:
         raise ProgramError(f"batch: {size} lanes; their number is not negative")
-    run = _Batch(program)
+    run = Batch(program)
     run.definition(name, tuple(axes), size)
     return run.program_with()
 
 
-def over_lanes(
-    program: Program, name: str, axes: Axes, size: int
-) -> tuple[Program, str, dict[str, tuple[str, Axes]]]:
+def over_lanes(program: Program, name: str, axes: Axes, size: int) -> OverLanes:
     """The program with a definition over lanes, all of whose results have them; its name, and what
     each new definition is over lanes.
 
     What it applies is batched for it alone, under names that say so.
     """
-    run = _Batch(program, name)
+    run = Batch(program, name)
     want = (True,) * len(program.defs[name].results)
     made, _ = run.definition(name, tuple(axes), size, want)
     return run.program_with(), made, run.origins
@@ -89,15 +88,18 @@ def batched_name(name: str, axes: Axes, size: int | None = None) -> str:
     return f"{name}.b{n}.{''.join(['n' if a is None else str(a) for a in axes])}"
 
 
-class _Batch:
+class Batch:
     """All definitions of one run: those that are done, and the batched types they mention."""
+
+    named = staticmethod(batched_name)  # what a definition over lanes is called
 
     def __init__(self, program: Program, owner: str = "") -> None:
         self.program = program
         self.owner = owner  # the definition for which all others are batched
         self.done: dict[str, ir.Def] = {}
         self.origins: dict[str, tuple[str, Axes]] = {}
-        self.known: dict[str, _Lanes] = {}
+        self.one: type[OverLanesOf] = OverLanesOf
+        self.known: dict[str, OverLanesOf] = {}
         self.types: dict[str, Type | Family] = {}
         self.every = replace(program, types=ChainMap(self.types, dict(program.types)))
         self.rules: dict[Any, Text] = {}
@@ -112,7 +114,7 @@ class _Batch:
         Those that are wanted with lanes get them; all of them in a recursion, where none is known,
         and in a definition that has rules, whose lanes are then those of the rules.
         """
-        new = batched_name(name, axes, size)
+        new = self.named(name, axes, size)
         new = f"{new}.{self.owner}" if self.owner not in ("", name) else new
         self.origins[new] = name, axes
         d = self.program.defs[name]
@@ -124,7 +126,7 @@ class _Batch:
                 raise ProgramError(
                     "batch: calls lie in each other deeper than 200; inline some before"
                 )
-            one = self.entering(_Lanes(self, d, axes, size, new))
+            one = self.entering(self.one(self, d, axes, size, new))
             ruled = {name + JVP, name + T} & set(self.program.defs)
             if new in self.recursive or (ruled and any([a is not None for a in axes])):
                 one.flags = (True,) * len(one.flags)
@@ -144,7 +146,7 @@ class _Batch:
         """The program with all that was made."""
         return self.program.with_(*self.done.values(), types=self.types)
 
-    def with_rules(self, one: "_Lanes", new: str, flags: Flags) -> None:
+    def with_rules(self, one: "OverLanesOf", new: str, flags: Flags) -> None:
         """The derivative and the transpose that the program has for a definition, over lanes.
 
         A cotangent that all lanes share is the sum of those of the lanes.
@@ -164,7 +166,7 @@ class _Batch:
             want = [a is not None for a in one.axes[n:]]
             self.rule(one, d.name + T, (*one.axes[:n], *axes), new + T, tuple(want))
 
-    def entering(self, one: "_Lanes") -> "_Lanes":
+    def entering(self, one: "OverLanesOf") -> "OverLanesOf":
         """Write the definition's body; a recursive call finds it as entered."""
         self.entered.append(one.name)
         try:
@@ -173,16 +175,18 @@ class _Batch:
             self.entered.pop()
         return one
 
-    def rule(self, one: "_Lanes", name: str, axes: Axes, new: str, want: Flags) -> None:
+    def rule(self, one: "OverLanesOf", name: str, axes: Axes, new: str, want: Flags) -> None:
         """A definition over the lanes of another one, under a name that passes look for."""
         if new in self.program.defs:
             return
-        made = self.entering(_Lanes(self, self.program.defs[name], axes, one.size, new))
+        made = self.entering(self.one(self, self.program.defs[name], axes, one.size, new))
         self.done[new] = made.definition(new, want)
         self.with_rules(made, new, want)
 
     def type(self, t: Type, lanes: Lanes, axis: int = 0) -> Type:
         """The type of many values; of a named type the name is NAME.b<n>, or NAME.b[lanes]."""
+        if is_ring(t):
+            raise ProgramError("batch: elements of a ring have no lanes; run f for one at a time")
         if isinstance(t, ArrayType):
             if not -len(t.shape) - 1 <= axis <= len(t.shape):
                 raise ProgramError(f"batch: {show(t)} over lanes has no axis {axis}")
@@ -208,10 +212,10 @@ class _Batch:
         )
 
 
-class _Lanes:
+class OverLanesOf:
     """One definition, whose lanes are as many as a number or a first formal says."""
 
-    def __init__(self, run: _Batch, d: ir.Def, axes: Axes, size: int | None, name: str) -> None:
+    def __init__(self, run: Batch, d: ir.Def, axes: Axes, size: int | None, name: str) -> None:
         self.run = run
         self.program = run.program
         self.d = d
@@ -245,8 +249,12 @@ class _Lanes:
             self.at[p] = front = v if axis == 0 else self.front(v, p.type, axis)
             self.batched.add(front)
         self.params = (*self.ahead, *params)
-        self.last = self.expression(d.body)
+        self.last = self.body()
         self.flags = self.has_lanes(self.last)
+
+    def body(self) -> list[ir.Var]:
+        """The results, whose bindings are written."""
+        return self.expression(self.d.body)
 
     def definition(self, name: str, flags: Flags) -> ir.Def:
         """The batched definition, where results have lanes as the flags say."""

@@ -146,14 +146,15 @@ class Erase(ir.Mapped):
 
     def scale(self, e: ir.Prim) -> ir.Leaf:
         """x * a; of a product, a helper that scales its parts."""
-        x, a = map(self.at, e.args)
+        right = e.args[0].linear
+        x, a = map(self.at, ir.scaling(e))
         if isinstance(self.program.unfold(a.type), ArrayType):
-            return ir.Prim((x, a), e.primitive)
-        return scaled(x, a, self.helper(x.type, a.type))
+            return ir.Prim((a, x) if right else (x, a), e.primitive)
+        return scaled(x, a, self.helper(x.type, a.type, right))
 
-    def helper(self, k: Type, u: Type) -> str:
-        """scale_u(x, a ;): one definition a type, which calls those of the parts."""
-        name = f"scale_{mangled(k)}_{mangled(u)}"
+    def helper(self, k: Type, u: Type, right: bool) -> str:
+        """scale_u(x, a ;): one definition a type and a side, which calls those of the parts."""
+        name = f"scale_{mangled(k)}_{mangled(u)}{'.right' * right}"
         if name in self.helpers:
             return name
         t = self.program.unfold(u)
@@ -171,7 +172,9 @@ class Erase(ir.Mapped):
             q = ir.Var(names("q"), p.type)
             plain = isinstance(self.program.unfold(p.type), ArrayType)
             made_of: ir.Leaf = (
-                ir.Prim((x, p), op("multiply")) if plain else scaled(x, p, self.helper(k, p.type))
+                ir.Prim((p, x) if right else (x, p), op("multiply"))
+                if plain
+                else scaled(x, p, self.helper(k, p.type, right))
             )
             bindings.append(ir.Let((q,), made_of))
             made.append(q)

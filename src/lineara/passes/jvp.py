@@ -18,20 +18,20 @@ The rule of a primitive is not written here: its declaration's one derivative fa
 variables, once a signature, and the text that comes out is copied  [YOLO, §4].
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from lineara.errors import ProgramError
 from lineara.facts.gc_pause import uncollected
 from lineara.facts.hints import Value
-from lineara.facts.primitive import Constant, Joint
-from lineara.facts.types import ArrayType, Product, Type
+from lineara.facts.primitive import Constant, Joint, registry, total
+from lineara.facts.types import ArrayType, Product, Type, is_ring
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import call
 from lineara.linear_a.check import Judge, hashable
 from lineara.linear_a.dimensions import Samples
 from lineara.linear_a.program import Program, tangent_type, tangent_types
-from lineara.linear_a.rules_as_text import Boxed, Emitter, Text, chained, text
+from lineara.linear_a.rules_as_text import Boxed, Emitter, Text, chained, reboxed, text
 from lineara.linear_a.show import show_def
 from lineara.passes.names import JVP, mangled, tangent, variant
 from lineara.passes.signatures import agree, defined, jvp_signature
@@ -745,6 +745,8 @@ def rule_text(e: ir.Prim, y: Type, active: tuple[int, ...]) -> Text:
     n, k = len(operands), len(e.args)
 
     def rule(samples: Samples, boxed: Boxed, *rest: Any) -> Sequence[Any]:
+        if is_ring(y):
+            return [in_ring(e.primitive, boxed, rest[:k], dict(zip(active, rest[n:], strict=True)))]
         params = reboxed(e.params, iter(rest[k:n]), samples.at)
         joint = e.primitive.linearize(boxed, rest[:k], active, params, recur)
         return [joint.forward(rest[n:])]
@@ -755,21 +757,17 @@ def rule_text(e: ir.Prim, y: Type, active: tuple[int, ...]) -> Text:
     return text(e, rule, formals, [y])
 
 
+def in_ring(p: Any, y: Boxed, args: Sequence[Boxed], tangents: dict[int, Boxed]) -> Any:
+    """The tangent of a primitive of elements of a ring, each factor on its side."""
+    sided = getattr(p, "sided", ())
+    if not sided:
+        known = [q.name for q in registry.primitives.values() if getattr(q, "sided", ())]
+        raise ProgramError(
+            f"jvp: {p.name} has no derivative in a ring, whose products may not commute; "
+            f"there is {', '.join(known)}"
+        )
+    return total([sided[i](d, y, *args) for i, d in tangents.items()])
+
+
 def _no_transpose(y_bar: Value) -> Any:
     raise AssertionError("J asks no rule for its transpose")
-
-
-def reboxed(params: object, boxes: Iterator[Any], dims: dict[Any, Any]) -> Any:
-    """Parameters with a box in place of each occurrence of a variable, in the order of `vars_in`.
-
-    Where it says how large something is, the number that is its sample.
-
-    Occurrences, not variables: the text is copied for other operands, which may differ.
-    """
-    if isinstance(params, ir.Var):
-        box = next(boxes)
-        return dims.get(params, box)
-    if isinstance(params, dict):
-        none: dict[ir.Var, int] = {}
-        return {k: reboxed(v, boxes, none if k == ir.PLACE else dims) for k, v in params.items()}
-    return tuple([reboxed(v, boxes, dims) for v in params]) if type(params) is tuple else params

@@ -16,13 +16,13 @@ from lineara.cotangent.dead_lanes import Masked
 from lineara.errors import ProgramError
 from lineara.facts.gc_pause import uncollected
 from lineara.facts.registry import op
-from lineara.facts.types import ArrayType, Family, Named, Product, Type
+from lineara.facts.types import ArrayType, Family, Named, Product, Type, is_ring
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.dimensions import Samples
 from lineara.linear_a.program import Program
-from lineara.linear_a.rules_as_text import Boxed, Emitter, Text, closed, text
-from lineara.passes.jvp import reboxed, remembered
+from lineara.linear_a.rules_as_text import Boxed, Emitter, Text, closed, reboxed, text
+from lineara.passes.jvp import remembered
 from lineara.passes.names import LIVE, MS, M
 from lineara.passes.unzip import is_nonlinear
 
@@ -327,6 +327,8 @@ def live_type(t: Type) -> Type:
     """The type of the masks of vectors."""
     if isinstance(t, Named):
         return Named(t.name + LIVE, t.dims)
+    if is_ring(t):
+        raise ProgramError("masks: elements of a ring have no lanes that could be dead")
     if isinstance(t, ArrayType):
         return ArrayType(t.shape, BOOL)
     return t._replace(items=tuple(map(live_type, t.items)))

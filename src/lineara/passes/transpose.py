@@ -2,11 +2,11 @@
 
     f(xs ; ~as) -> (; rs)       =>       f.t(xs ; ~cs:rs) -> (; us)
 
-Domain: Linear B definitions without non-linear results.  D is a list of bindings, m maps the free
-linear variables of e to their cotangents; each of the cs is used once by D and m together.
-Non-linear bindings come first, in their order, then the linear ones transposed, from the last to
-the first.  The transpose of a primitive is the text that its declared fact writes for boxed
-variables  [YOLO, §6].
+Domain: definitions that are Linear B (`linear_a/linear_b`) and have no non-linear results.  D is a
+list of bindings, m maps the free linear variables of e to their cotangents; each of the cs is used
+once by D and m together.  Non-linear bindings come first, in their order, then the linear ones
+transposed, from the last to the first.  The transpose of a primitive is the text that its declared
+fact writes for boxed variables  [YOLO, §6].
 """
 
 from collections.abc import Sequence
@@ -16,13 +16,14 @@ from lineara.errors import ProgramError
 from lineara.facts.gc_pause import uncollected
 from lineara.facts.primitive import Multilinear, conjugate
 from lineara.facts.registry import op
-from lineara.facts.types import ArrayType, Type, is_complex
+from lineara.facts.types import ArrayType, Type, is_complex, is_ring
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.dimensions import Samples
+from lineara.linear_a.linear_b import linear_b
 from lineara.linear_a.program import Program
-from lineara.linear_a.rules_as_text import Emitter, Text, text
-from lineara.passes.jvp import reboxed, remembered
+from lineara.linear_a.rules_as_text import Emitter, Text, reboxed, text
+from lineara.passes.jvp import remembered
 from lineara.passes.names import T, cotangent
 from lineara.passes.unzip import flat
 
@@ -73,6 +74,7 @@ class _Transpose:
                 f"transpose: {d.name} has non-linear results; T is for Linear B definitions: "
                 f"unzip {d.name} and transpose {d.name}.lin"
             )
+        linear_b(self.program, [d.name])
         cs = [self.out.fresh("ct", t, True) for t in d.lresults]
         m = self.expression(d.body, cs)
         results = ir.Ret(tuple([m[a] for a in d.lxs]))
@@ -100,10 +102,8 @@ class _Transpose:
             return self.leaf(e, cs)
         linear = []
         for b in e.bindings:
-            if self.is_linear(b):
-                linear.append(b)
-            else:
-                self.out.bindings.append(b)
+            code = any(v.linear for v in (*b.vars, *ir.reads(b)))
+            (linear if code else self.out.bindings).append(b)
         m = self.expression(e.leaf, cs)
         for b in reversed(linear):
             given = [m.pop(v) for v in b.vars]
@@ -113,19 +113,6 @@ class _Transpose:
             else:
                 m |= self.expression(b.rhs, given)
         return m
-
-    def is_linear(self, b: ir.Binding) -> bool:
-        """Whether a binding is linear code; one with results in both zones is no Linear B."""
-        if isinstance(b, ir.Unpack):
-            return b.arg.linear
-        zones = {v.linear for v in b.vars}
-        reads = any(v.linear for v in ir.free(b.rhs))
-        if False in zones and (True in zones or reads):
-            raise ProgramError(
-                f"transpose: {self.d.name} mixes linear and non-linear code in one binding; it is "
-                f"no Linear B: unzip it first"
-            )
-        return reads or True in zones
 
     def fields(self, t: Type) -> tuple[str, ...] | None:
         """The names of the parts of a record."""
@@ -227,11 +214,12 @@ class _Transpose:
             self.write([ca, cb], ir.Dup((c,)))
             return {a: ca, b: cb}
         if e.name == "multiply":
-            k, a = e.args
+            k, a = ir.scaling(e)
             if is_complex(k.type):
                 k = self.out.bind("k", k.type, ir.Prim((k,), op("conj")))
             ca = self.fresh(a)
-            self.write([ca], ir.Prim((k, c), e.primitive))
+            right = is_ring(k.type) and k is e.args[0]  # tr(c k a) is tr(a c k)
+            self.write([ca], ir.Prim((c, k) if right else (k, c), e.primitive))
             return {a: ca}
         rule = self.rule(e, c)
         plain = [v for v in e.operands() if not v.linear]

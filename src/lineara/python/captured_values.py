@@ -10,6 +10,7 @@ Names are those of the program, and what a captured function captured in turn is
     a partial           the parameters it fixes; "__func__" for what its function captured
     a bound method      "self": the object's attributes; "__func__" for what the function captured
     a callable object   "self": its attributes
+    grad(f) and others  what f captured
     a list, tuple or    the same container, if it holds any of these; {} stands for those
     dict of these       that captured nothing
 
@@ -35,6 +36,7 @@ from lineara.containers.points import ATTRIBUTE
 from lineara.containers.proxy import Front
 from lineara.errors import StructureError, is_own_file
 from lineara.facts.hints import Leaf, Shaped, Tree
+from lineara.facts.pickled import Transformed
 from lineara.python.class_copies import LRU, has_user_code
 from lineara.python.function_copies import dress, is_user_function
 from lineara.python.twins import members
@@ -85,6 +87,8 @@ def _opens(value: Any) -> bool:
         return _has_attributes(owner) or isinstance(owner, Front) or _opens(value.__func__)
     if kind is LRU:
         return _opens(value.__wrapped__)
+    if kind is Transformed:
+        return _opens(value.f)
     return kind is functools.partial or (callable(value) and _has_attributes(value))
 
 
@@ -177,6 +181,8 @@ def _parts(value: object) -> Iterator[_Part]:
         yield from _cells(value)
     elif type(value) is LRU:
         yield from _parts(value.__wrapped__)
+    elif type(value) is Transformed:
+        yield from _parts(value.f)
     elif type(value) is functools.partial:
         yield from _fixed(value)
         yield _Part(_FUNC, None, value.func)
@@ -293,6 +299,8 @@ class _Writer:
             return self.container(value)
         if not _opens(value):
             return value
+        if kind is Transformed:
+            return self.remember(value, value.of(self.build(value.f)))
         if kind is FunctionType:
             return self.function(value)
         if kind is functools.partial:

@@ -13,6 +13,7 @@ from typing import Any
 from lineara.containers.points import MANIFOLDS, Chart, manifold_of
 from lineara.errors import StructureError
 from lineara.facts.hints import Tree, Value
+from lineara.facts.pickled import Making, Remade, Transformed
 from lineara.facts.types import show_type
 from lineara.python.captured_values import captured, with_captured
 from lineara.python.function_probes import Probes, arguments, derivative
@@ -21,10 +22,10 @@ from lineara.tape.leaves import kind_of_number
 from lineara.tape.linearize import linearize
 from lineara.trees import flatten, map_leaves
 
-FUNCTIONS = (FunctionType, MethodType, functools.partial)
+FUNCTIONS = (FunctionType, MethodType, functools.partial, Transformed)
 
 
-class Functions:
+class Functions(Remade):
     """The manifold of functions: the coordinates are what they captured."""
 
     is_whole = True
@@ -32,6 +33,10 @@ class Functions:
 
     def __init__(self, f: Callable[..., Any]) -> None:
         self.f = f
+
+    def made_by(self) -> Making:
+        """The function."""
+        return Making(Functions, (self.f,), {})
 
     def coordinates(self, p: Callable[..., Any]) -> Any:
         """What the function captured, by name."""

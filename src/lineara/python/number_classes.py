@@ -293,11 +293,16 @@ def class_of(value: Any) -> type | None:
     """What type() says of a traced value, and of a proxy."""
     if isinstance(value, Traced):
         return type_shown(value)
-    return value._lineara_kind.cls if is_lazy(value) else None
+    if is_lazy(value):
+        return value._lineara_kind.cls
+    return getattr(type(value), "_lineara_stands_for", None)
 
 
 def is_instance(value: Array, cls: type) -> bool | None:
     """What isinstance says of a traced value: that it is the number or the array it stands for."""
+    stands_for = getattr(type(value), "_lineara_stands_for", None)
+    if stands_for is not None:
+        return issubclass(stands_for, cls) or None
     if not isinstance(value, Traced):
         return None
     try:

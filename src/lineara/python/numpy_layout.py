@@ -6,6 +6,7 @@ composition they are learned: NumPy's function runs once for each signature, of 
 program is written, of sample values, and the strides are remembered.
 """
 
+import contextlib
 import warnings
 from collections.abc import Callable
 from numbers import Number
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.errors import LinearityError
 from lineara.facts.hints import Leaf, Value
 from lineara.facts.primitive import registry
 from lineara.facts.types import ArrayType, type_of
@@ -174,7 +176,10 @@ def _shown(v: Leaf) -> Any:
         return {k: _shown(w) for k, w in v.items()}
     if not isinstance(v, Traced):
         return v
-    return sample(type_of(v), strides_of(v)) if staged(v) else plain(v)
+    if not staged(v):
+        with contextlib.suppress(LinearityError):  # the argument of a linear function has no value
+            return plain(v)
+    return sample(type_of(v), strides_of(v))
 
 
 def sample(t: ArrayType, lay: tuple[int, ...]) -> Any:

@@ -6,7 +6,7 @@ Each stand-in looks at its arguments: with a traced one it is ours, without it i
 import contextlib
 import functools
 import math
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 import numpy as np
@@ -63,9 +63,27 @@ def _of_rule(original: Callable[..., Any], ours: Callable[..., Any]) -> Any:
         return _ufunc_stand_in(original, ours)
     if original in _PRODUCTS:
         return _when_traced(original, ours)
+    if original is math.fsum:
+        return _of_items(_math_stand_in(original, ours))
     if original.__module__ in ("math", "cmath"):
         return _math_stand_in(original, ours)
+    if original.__module__ == "statistics":
+        return _of_items(asked(original))
     return _total(asked(original)) if original is np.sum else asked(original)
+
+
+def _of_items(call: Callable[..., Any]) -> Callable[..., Any]:
+    """A stand-in for a function of numbers, which an iterator may give one by one."""
+
+    @functools.wraps(call)
+    def listed(*args: Any, **kwargs: Any) -> Any:
+        return call(*map(_items, args), **{k: _items(v) for k, v in kwargs.items()})
+
+    return listed
+
+
+def _items(values: object) -> Any:
+    return [*values] if isinstance(values, Iterator) else values
 
 
 def refused(original: Any) -> Any:

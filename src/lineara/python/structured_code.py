@@ -256,7 +256,8 @@ def _operations(code: CodeType) -> bytes:
 _NO_OPERATIONS = bytes([0, dis.opmap["EXTENDED_ARG"], dis.opmap["PUSH_NULL"]])  # caches, and parts
 # of arguments and of calls
 _ATTRIBUTES = bytearray(range(256))
-_ATTRIBUTES[dis.opmap.get("LOAD_METHOD", 0)] = dis.opmap["LOAD_ATTR"]
+if dis.opmap.get("LOAD_METHOD", 256) < 256:  # from 3.12 on no code has it
+    _ATTRIBUTES[dis.opmap["LOAD_METHOD"]] = dis.opmap["LOAD_ATTR"]
 
 
 def _same_constant(a: Any, b: Any) -> bool:

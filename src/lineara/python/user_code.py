@@ -257,6 +257,11 @@ def seen(f: Callable[..., Any]) -> Callable[..., Any]:
     return now.way.inside(_overlay(now.way)(f))
 
 
+def seen_eagerly(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The same as outside of a trace: no branch, loop or call of it is read for a program."""
+    return _overlay(None)(f)
+
+
 def restored(result: Any) -> Any:
     """A result of the user's own classes, not of their twins."""
     return overlay().restore(result)

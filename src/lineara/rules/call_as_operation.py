@@ -13,10 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.cotangent.batched import Batched
+from lineara.cotangent.builder import Builder
 from lineara.cotangent.dead_lanes import Masked, unmasked
+from lineara.cotangent.monoid import attributes, is_builder_class
 from lineara.errors import MutationError, RuleError, TypeMismatchError
 from lineara.facts.hints import Leaf, Namespace, Shaped, Tree, Value
-from lineara.facts.primitive import HigherOrder, Joint, innermost, op, total
+from lineara.facts.pickled import Remade
+from lineara.facts.primitive import Box, HigherOrder, Joint, Own, innermost, op, real_part, total
 from lineara.facts.types import ArrayType, type_of
 from lineara.python.captured_values import captured
 from lineara.python.user_code import lifted, method, overlay
@@ -93,6 +96,86 @@ def still(v: Shaped) -> Any:
     )
     dtype = t.dtype if t.dtype.kind in "fc" else np.dtype(float)
     return np.zeros(t.shape, dtype) if t.shape else 0j if dtype.kind == "c" else 0.0
+
+
+def fitted(bar: Any, v: Shaped, who: str, by: str) -> Any:
+    """A cotangent of the leaf v that `by` gave: an array, a builder, or None for zero.
+
+    Raises RuleError for another shape than that of v, which belongs to the argument `who`.
+    """
+    bar = settled(bar)
+    if type(bar) is Own:
+        return bar
+    if bar is None or is_zero(bar) or not moves(v):
+        return None
+    if is_user_builder(bar):
+        return as_contribution(bar, v, who, by)
+    if type_of(bar).shape != type_of(v).shape:
+        raise RuleError(
+            f"{who} is {type_of(v)}, but its cotangent from {by} is {type_of(bar)}; they must have "
+            "the same shape"
+        )
+    if type_of(v).dtype.kind == "c":
+        return bar
+    return bar.map(np.real) if isinstance(bar, Builder) else real_part(bar)
+
+
+def is_user_builder(bar: object) -> bool:
+    """Whether a cotangent is a builder of a class of the user's."""
+    return hasattr(type(bar), "finish") and not isinstance(bar, Builder)
+
+
+def is_summed_builder(bar: object) -> bool:
+    """Whether it is one whose class has a sum."""
+    return is_builder_class(type(bar))
+
+
+def split_as(bar: Any, structure: Structure | None) -> tuple[list[Any], Structure | None]:
+    """The cotangents of leaves, and their structure, of what a rule gave for an argument."""
+    if structure is None:
+        return [bar], None
+    leaves, shape = flatten(bar)
+    return (leaves, shape) if shape == structure else flatten(bar, is_summed_builder)
+
+
+def as_contribution(bar: Any, v: Shaped, who: str, by: str) -> Any:
+    """A builder of the user's, kept as it is; an array where it holds traced values.
+
+    Raises RuleError where its class has no sum, and, when it is finished, for another shape than
+    that of v.
+    """
+    if not is_builder_class(type(bar)):
+        raise RuleError(
+            f"{who} has a cotangent from {by} of the class {type(bar).__name__}, which has "
+            "finish() but no sum; give the class merge(terms) or +, or return what finish() gives"
+        )
+
+    def read(builder: Any) -> Any:
+        value = finished(builder, v)
+        if type_of(value).shape != type_of(v).shape:
+            raise RuleError(
+                f"{who} is {type_of(v)}, but its cotangent from {by}, a {type(bar).__name__}, is "
+                f"finished to {type_of(value)}; they must have the same shape"
+            )
+        value = value if type_of(v).dtype.kind == "c" else real_part(value)
+        return value if isinstance(value, Box) else np.array(value, type_of(v).dtype)
+
+    own = Own(bar, read)
+    traced = isinstance(v, Box) or any(isinstance(part, Box) for part in attributes(bar))
+    return own if type_of(v).shape and not traced else own.finish()
+
+
+def finished(bar: Any, like: Any = None) -> Any:
+    """What a builder stands for; of a class of the user's by its own `finish`."""
+    if not hasattr(type(bar), "finish"):
+        return bar
+    if type(bar) is Own or isinstance(bar, Builder):
+        return bar.finish()
+    f = type(bar).finish
+    if any(isinstance(part, Box) for part in [like, *attributes(bar)]):
+        return copied(f)(bar, like)
+    with outside():
+        return f(bar, like)
 
 
 def is_zero(d: Shaped) -> bool:
@@ -284,6 +367,10 @@ def spread(
     box = innermost(tuple(boxes))
     if box is None:
         return f(list(vectors))
+
+    def dense(vs: list[Any]) -> list[Any]:
+        return [finished(v) for v in f(vs)]
+
     vectors_out = None if batch is None else batch(list(vectors))
     if vectors_out is not None:
         return vectors_out
@@ -291,12 +378,15 @@ def spread(
     if isinstance(box, Masked):
         if masked is not None:
             return masked(list(vectors))
-        vectors_out = spread(f, [v.v if m else v for v, m in zip(vectors, mine, strict=True)])
+        vectors_out = spread(dense, [v.v if m else v for v, m in zip(vectors, mine, strict=True)])
         return [None if v is None else Masked(v, None, box.depth, box.strong) for v in vectors_out]
     assert isinstance(box, Batched), f"{box} is neither batched nor masked"
     rows = [
         spread(
-            f, [_row(v.v, i) if m else v for v, m in zip(vectors, mine, strict=True)], None, masked
+            dense,
+            [_row(v.v, i) if m else v for v, m in zip(vectors, mine, strict=True)],
+            None,
+            masked,
         )
         for i in range(box.v.shape[0])
     ]
@@ -352,7 +442,7 @@ class Whole(HigherOrder):
         return params["rule"].trace_staged(level, args, params["form"], params["options"])
 
 
-class Rule:
+class Rule(Remade):
     """A function that is called through a primitive, which `__call__` applies."""
 
     __lineara_leaf__ = True

@@ -12,6 +12,7 @@ import numpy as np
 
 from lineara.errors import MutationError, TypeMismatchError
 from lineara.facts.hints import Shaped
+from lineara.facts.pickled import transformation
 from lineara.facts.primitive import Box, Joint, op
 from lineara.facts.types import show_type, type_of
 from lineara.python.captured_values import captured, with_captured
@@ -170,6 +171,7 @@ class Stored(Call):
         return lambda *leaves: flatten(self.traced(form.arguments(leaves)))[0]
 
 
+@transformation
 def checkpoint(
     f: Callable[..., Any], *, policy: "Policy | str | None" = None
 ) -> Callable[..., Any]:

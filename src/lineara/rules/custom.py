@@ -22,7 +22,8 @@ from lineara.errors import (
     TypeMismatchError,
 )
 from lineara.facts.hints import Shaped, Tree, Value
-from lineara.facts.primitive import Joint, op, real_part
+from lineara.facts.pickled import Making
+from lineara.facts.primitive import Box, Joint, op, real_part
 from lineara.facts.types import show_type, type_of
 from lineara.python.user_code import lifted, method
 from lineara.rules import rule_tests
@@ -32,12 +33,16 @@ from lineara.rules.call_as_operation import (
     Whole,
     as_written,
     encloses,
+    finished,
+    fitted,
+    is_summed_builder,
     is_zero,
     moves,
     name_of,
     opened,
     record_leaves,
     settled,
+    split_as,
     spread,
     still,
 )
@@ -54,6 +59,7 @@ for _name in ("custom_jvp", "custom_vjp", "custom_linear"):
 class Custom(Rule):
     """A function whose derivative the user states."""
 
+    operation = ""  # the name of the primitive that calls of the function are
     declared_by = ""  # the name of the method that declares the rule
 
     def __init__(self, f: Callable[..., Any], check: bool) -> None:
@@ -66,8 +72,7 @@ class Custom(Rule):
         leaves, form = opened(bound)
         if not self._checked and self.is_declared():
             self.check_once(leaves, form, options)
-        kind = type(self).__name__
-        return op(kind)(*leaves, rule=self, form=form, options=options)
+        return op(self.operation)(*leaves, rule=self, form=form, options=options)
 
     def _bind(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
         """The arguments by position, those that can only be given by name apart."""
@@ -83,6 +88,14 @@ class Custom(Rule):
                     "respect to positional arguments; declare it as one"
                 )
         return args, options
+
+    def made_by(self) -> Making:
+        """The function and its rule, tested if it was."""
+        return Making(type(self), self.stated(), {"check": not self._checked})
+
+    def stated(self) -> tuple[Any, ...]:
+        """The function, and what states its derivative."""
+        raise NotImplementedError
 
     @property
     def is_checked(self) -> bool:
@@ -191,6 +204,7 @@ class custom_jvp(Custom):
     0.25
     """
 
+    operation = "custom_jvp"
     declared_by = "defjvp"
 
     def __init__(
@@ -205,6 +219,10 @@ class custom_jvp(Custom):
         self.jvp = jvp
         if jvp is not None:
             self._example(example)
+
+    def stated(self) -> tuple[Any, ...]:
+        """The function and its jvp."""
+        return self.f, self.jvp
 
     def defjvp(
         self, jvp: Callable[..., Any], *, example: Sequence[Any] | None = None
@@ -237,7 +255,8 @@ class custom_jvp(Custom):
             values_of_y.append(y)
             return self.aligned(y, y_dot)
 
-        _, joint = record_linear(open_level, run, [type_of(values[i]) for i in active], level)
+        types = [type_of(values[i]) for i in active]
+        _, joint = record_linear(open_level, run, types, level, sparse=True)
         return values_of_y[0], joint
 
     def parts(self, out: object) -> tuple[Any, Any]:
@@ -285,9 +304,10 @@ class custom_vjp(Custom):
 
     fwd(*args) -> (y, residuals)  runs in place of f, and  bwd(residuals, y_bar) -> cotangents  is
     linear in y_bar and returns a tuple: a cotangent for each positional argument (defaults filled
-    in), None for zero.  The rule serves reverse and forward mode at every order.  It is tested
-    against finite differences: on `example`, a tuple of arguments, or at the first call;
-    `check=False` trusts it.
+    in), None for zero.  One may be a builder (Rows, Coo, LowRank, Zero, or a class of
+    your own with `finish` and `merge` or `+`), which arrives as it is.  The rule serves reverse and
+    forward mode at every order.  It is tested against finite differences: on `example`, a tuple of
+    arguments, or at the first call; `check=False` trusts it.
 
     Raises RuleError for a rule that is wrong, returns something else or lacks one half,
     TypeMismatchError for a traced argument that is given by name.
@@ -306,7 +326,9 @@ class custom_vjp(Custom):
            [ 0., 12.]])
     """
 
+    operation = "custom_vjp"
     declared_by = "defvjp"
+    stated_by = "bwd"  # whose text a test of the pullback is about
 
     def __init__(
         self,
@@ -323,6 +345,10 @@ class custom_vjp(Custom):
             raise RuleError(f"{self!r}: fwd and bwd are declared together; one is missing")
         if fwd is not None:
             self._example(example)
+
+    def stated(self) -> tuple[Any, ...]:
+        """The function and the two halves of its rule."""
+        return self.f, self.fwd, self.bwd
 
     def defvjp(
         self,
@@ -390,6 +416,7 @@ class custom_linear(Custom):
     array([3., 1., 2.])
     """
 
+    operation = "custom_linear"
     declared_by = "deftranspose"
 
     def __init__(
@@ -407,6 +434,10 @@ class custom_linear(Custom):
         self.places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
         if transpose is not None:
             self._example(example)
+
+    def stated(self) -> tuple[Any, ...]:
+        """The function, its transpose, and where it is linear."""
+        return self.f, self.transpose, self.argnums
 
     def deftranspose(
         self, transpose: Callable[..., Any], *, example: Sequence[Any] | None = None
@@ -436,7 +467,7 @@ class custom_linear(Custom):
                 *(given[i] if i in given else next(rest) for i in range(count)), **options
             )
 
-        return custom_linear(self.transpose, again, check=False)
+        return _Transposed(self.transpose, again, check=False)
 
     def trace(
         self, level: Any, values: list[Any], active: list[int], form: Form, options: dict[str, Any]
@@ -467,7 +498,12 @@ class custom_linear(Custom):
 
         def back(y_bars: list[Any]) -> list[Any]:
             filled = [z if b is None else b for z, b in zip(zeros, y_bars, strict=True)]
-            x_bar = self.T(unflatten(structure, filled), *others, **options)
+            given = [unflatten(structure, filled), *others]
+            if any(isinstance(v, Box) for v in flatten(given)[0]):
+                x_bar = self.T(*given, **options)  # an operation, for the levels outside
+            else:
+                assert self.transpose is not None, "T has raised"
+                x_bar = as_written(self.transpose, given)(*given, **options)
             return self.x_bars(x_bar, values, form, active)
 
         return Joint(lambda ts: spread(ahead, ts), lambda bars: spread(back, bars))
@@ -514,25 +550,15 @@ class custom_linear(Custom):
         starts = np.cumsum([0, *(len(p) for p in form.split(values))]).tolist()
         for place, bar in zip(self.places, given, strict=True):
             structure = form.structures[place]
-            bars, shape = ([bar], None) if structure is None else flatten(bar)
+            bars, shape = split_as(bar, structure)
             if shape != structure:
                 raise RuleError(
                     f"{self!r}: the argument {self.argument(place)} is {structure}, but its "
                     f"cotangent from the transpose is {shape}"
                 )
             at.update(enumerate(bars, starts[place]))
-        return [self._fitted(values[i], at[i]) for i in active]
-
-    def _fitted(self, v: Shaped, bar: Shaped) -> Any:
-        bar = settled(bar)
-        if bar is None or is_zero(bar):
-            return None
-        if type_of(bar).shape != type_of(v).shape:
-            raise RuleError(
-                f"{self!r}: an argument is {type_of(v)}, but its cotangent from the transpose is "
-                f"{type_of(bar)}; they must have the same shape"
-            )
-        return bar if type_of(v).dtype.kind == "c" else real_part(bar)
+        who = f"{self!r}: an argument"
+        return [fitted(at[i], values[i], who, "the transpose") for i in active]
 
     def trace_linear(
         self, level: Any, leaves: Sequence[Any], form: Form, options: dict[str, Any]
@@ -559,6 +585,15 @@ class custom_linear(Custom):
     def check(self, args: tuple, options: dict[str, Any]) -> None:
         """Test that f is linear, and that the transpose is its transpose."""
         rule_tests.check_pair(self, args, options)
+
+
+class _Transposed(custom_linear):
+    """The transpose as a linear function: of arrays, to which builders of the user's finish."""
+
+    def run(self, args: Sequence[Any], options: dict[str, Any]) -> Any:
+        """The value of the transpose."""
+        bars, structure = flatten(super().run(args, options), is_summed_builder)
+        return unflatten(structure, [finished(b) for b in bars])
 
 
 def _zero(node: Shaped) -> Any:

@@ -13,12 +13,22 @@ from typing import Any
 
 import numpy as np
 
+from lineara.cotangent.builder import Builder
 from lineara.errors import LinearityError, NoRuleError, RuleError, StagingError, TypeMismatchError
 from lineara.facts.hints import Shaped
+from lineara.facts.pickled import Making
 from lineara.facts.primitive import Joint
 from lineara.facts.types import show_type, type_of
 from lineara.rules import rule_tests
-from lineara.rules.call_as_operation import Form, Whole, moves, still
+from lineara.rules.call_as_operation import (
+    Form,
+    Whole,
+    as_contribution,
+    is_user_builder,
+    moves,
+    split_as,
+    still,
+)
 from lineara.rules.custom import Custom, custom_linear
 from lineara.tape.levels import outside
 from lineara.tape.node import Traced
@@ -64,6 +74,7 @@ class external(Custom):
     (12.0, (8.0, 6.0))
     """
 
+    operation = "external"
     declared_by = "jvp="
     proved = False
 
@@ -78,7 +89,7 @@ class external(Custom):
         check: bool = True,
     ) -> None:
         super().__init__(f, check)
-        self.f = functools.partial(_plain_call, self, f)
+        self.given, self.f = f, functools.partial(_plain_call, self, f)
         self.jvp, self.vjp, self.shape, self.difference = jvp, vjp, shape, difference
         stated = [f"{n}=" for n in ("jvp", "vjp", "difference") if getattr(self, n) is not None]
         if not stated or (difference is not None and len(stated) > 1):
@@ -95,6 +106,11 @@ class external(Custom):
 
     def __repr__(self) -> str:
         return f"external({self.__name__})"
+
+    def made_by(self) -> Making:
+        """The function and its derivative, tested if it was."""
+        stated = {n: getattr(self, n) for n in ("jvp", "vjp", "shape", "difference")}
+        return Making(external, (self.given,), {**stated, "check": not self.is_checked})
 
     def is_declared(self) -> bool:
         """There is a derivative, or it could not have been made."""
@@ -237,8 +253,9 @@ class _Call:
                 f"each argument, but it returned {show_type(given)}"
             )
         cotangents: list[Any] = []
-        for part, bar in zip(self.form.split(self.values), given, strict=True):
-            leaves = [None] * len(part) if bar is None else flatten(bar)[0]
+        parts = self.form.split(self.values)
+        for part, bar, structure in zip(parts, given, self.form.structures, strict=True):
+            leaves = [None] * len(part) if bar is None else split_as(bar, structure)[0]
             if len(leaves) != len(part):
                 raise RuleError(
                     f"{self.rule!r}: vjp= returned a cotangent of {len(leaves)} leaves for an "
@@ -249,6 +266,8 @@ class _Call:
 
     def _fitted(self, who: str, v: Shaped, d: Shaped) -> Any:
         """A vector that the user gave, like v."""
+        if is_user_builder(d):
+            return as_contribution(d, v, f"{self.rule!r}: an argument", who)
         if d is None or (np.ndim(d) == 0 and d == 0):
             return still(v)
         if np.shape(d) != np.shape(v):
@@ -256,6 +275,8 @@ class _Call:
                 f"{self.rule!r}: {who} returned {show_type(d)} beside {show_type(v)}; they must "
                 "have the same shape"
             )
+        if isinstance(d, Builder):
+            return d
         return np.asarray(d, float) if np.shape(v) else float(d)
 
     def _difference(self, tangents: Sequence[Any]) -> list[Any]:

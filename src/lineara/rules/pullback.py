@@ -10,16 +10,17 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import LinearaError, RuleError
-from lineara.facts.hints import Shaped, Tree, Value
-from lineara.facts.primitive import Joint, real_part
+from lineara.facts.hints import Tree, Value
+from lineara.facts.primitive import Joint, Own
 from lineara.facts.types import show_type, type_of
 from lineara.rules.call_as_operation import (
     Form,
     as_written,
     copied,
-    is_zero,
+    fitted,
     moves,
     settled,
+    split_as,
     spread,
     still,
     unwritten,
@@ -70,7 +71,8 @@ class Pullback:
             def run(*nodes: Any) -> list[Any]:
                 at = dict(zip(places, nodes, strict=True))
                 y_bar = unflatten(self.structure, [at.get(i) for i in range(len(self.zeros))])
-                return self.aligned(copied(self.rule.bwd)(self.residuals, y_bar))
+                bars = self.aligned(copied(self.rule.bwd)(self.residuals, y_bar))
+                return [bar.finish() if type(bar) is Own else bar for bar in bars]
 
             _, joint = record_linear(open_level, run, [type_of(self.zeros[i]) for i in places])
             self._text = Joint(
@@ -106,24 +108,14 @@ class Pullback:
             if bar is None or (structure is None and not moves(leaves[0])):
                 cotangents += [None] * len(leaves)
                 continue
-            given, shape = ([bar], None) if structure is None else flatten(bar)
+            given, shape = split_as(bar, structure)
             if shape != structure:
                 raise RuleError(
                     f"{self.rule!r}: the argument {name} is {structure}, but bwd gave it {shape}"
                 )
-            cotangents += [self._fitted(v, b, name) for v, b in zip(leaves, given, strict=True)]
+            who, by = f"{self.rule!r}: the argument {name}", "bwd"
+            cotangents += [fitted(b, v, who, by) for v, b in zip(leaves, given, strict=True)]
         return cotangents
-
-    def _fitted(self, v: Shaped, bar: Any, name: str) -> Any:
-        bar = settled(bar)
-        if bar is None or is_zero(bar) or not moves(v):
-            return None
-        if type_of(bar).shape != type_of(v).shape:
-            raise RuleError(
-                f"{self.rule!r}: the argument {name} is {type_of(v)}, but its cotangent from bwd "
-                f"is {type_of(bar)}; they must have the same shape"
-            )
-        return bar if type_of(v).dtype.kind == "c" else real_part(bar)
 
 
 def _protected(v: Value) -> Any:

@@ -13,10 +13,15 @@ from lineara.linear_a.check import check
 from lineara.linear_a.cost import static_works
 from lineara.linear_a.program import Program
 from lineara.passes.derivatives import vjp
+from lineara.passes.inline import inline
+from lineara.passes.multiply_out import multiply_out
 from lineara.passes.names import JVP, LIN, NL, VJP, T
 from lineara.passes.policy_table import size
+from lineara.passes.simplify import simplify
 from lineara.passes.unzip import Policy, store_all
 from lineara.passes.work_bound import c_jvp
+
+LARGEST = 10_000  # work of what is multiplied out for the sake of a certificate
 
 
 @dataclass(frozen=True)
@@ -31,6 +36,8 @@ class Certificate:
     tape_bytes   what f.jvp.nl keeps for f.jvp.lin
     peak         the most bytes of arrays that are alive at a time, in reverse mode
     again        work that the policy does a second time
+    multiplied   work of f.jvp.lin.t, inlined and simplified, and of the sparse matrix that it is,
+                 where that is less (`passes/multiply_out`)
 
     Work and bytes are None where they depend on values: on how often a while loop goes round.
     """
@@ -43,6 +50,7 @@ class Certificate:
     tape_bytes: int | None
     peak: int | None
     again: int | None
+    multiplied: tuple[int, int] | None = None
 
     def __str__(self) -> str:
         work = memory = "depends on values: only a run can tell"
@@ -54,10 +62,15 @@ class Certificate:
         bound = "none is proved, for an operation without work has a derivative with some"
         if self.bound is not None:
             bound = f"forward <= {self.bound} value + the size of the arrays that are given or made"
+        matrix = ""
+        if self.multiplied is not None:
+            before, after = self.multiplied
+            matrix = f"as one matrix: {self.linear[-1]} does {after:,} in place of {before:,}\n"
         return (
             f"linear, by type: {', '.join(self.linear)}\n"
             f"work: {work}\n"
             f"bound: {bound}\n"
+            f"{matrix}"
             f"memory: {memory}"
         )
 
@@ -86,7 +99,21 @@ def certificate(works: "Works", name: str, operands: Sequence[Any], stored: "Wor
         tape_bytes=works.bytes(name + JVP + NL, operands),
         peak=back and back.peak,
         again=None if reverse is None or once is None else reverse - once,
+        multiplied=multiplied(works.program, lin + T, works.static[lin + T]),
     )
+
+
+def multiplied(program: Program, name: str, work: int | None) -> tuple[int, int] | None:
+    """The work of a linear definition without its calls, and of its matrix, if that is less."""
+    if work is None or work > LARGEST:
+        return None
+    flat = simplify(inline(program, name), name)
+    try:
+        made = multiply_out(flat, name)
+    except ProgramError:  # a rule of the user's may mix the zones
+        return None
+    before, after = static_works(flat)[name], static_works(made)[name]
+    return None if made is flat or before is None or after is None else (before, after)
 
 
 class Works:

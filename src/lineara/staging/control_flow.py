@@ -25,9 +25,9 @@ from lineara.linear_a.rules_as_text import Boxed, Emitter, closed
 from lineara.python.captured_values import captured, with_captured
 from lineara.python.user_code import method, overlay
 from lineara.staging.definition_of import apart, staged_around
-from lineara.staging.staged_level import Seen, StagedLevel, perhaps_of, seen
+from lineara.staging.staged_level import Seen, StagedLevel, open_definition, perhaps_of, seen
 from lineara.staging.tracing import definition_name
-from lineara.tape.levels import innermost_level, open_level
+from lineara.tape.levels import innermost_level
 from lineara.tape.node import Scalar, Traced
 from lineara.tape.strides import (
     Doubtful,
@@ -109,7 +109,7 @@ def fragment(
     """The bindings that `call(f, staged formals)` writes; formals are (name, facts)."""
     name = name or named(around, f, like)
     f = adopted(around, f) if around.adopts else f
-    with open_level(StagedLevel) as level, around.holding(level):
+    with open_definition(around) as level:
         nodes = [level.formal(n, like) for n, like in formals]
         inner_values = [n.now().v for n in nodes]
         given, structure = flatten(overlay().restore(call(method(f), nodes)))
@@ -163,7 +163,8 @@ def joined(likes: Sequence[Seen]) -> Seen:
     one = len(kinds) == len(dtypes) == 1
     pythons = len(dtypes) == 1 and not kinds & {False, None}
     weak = likes[0].weak if one else perhaps_of(kinds) if pythons else None
-    return Seen(t, joined_strides(shape, [like.lay for like in likes]), weak)
+    of_array = any([like.of_array for like in likes])
+    return Seen(t, joined_strides(shape, [like.lay for like in likes]), weak, of_array)
 
 
 def tracing() -> StagedLevel | None:
@@ -486,7 +487,7 @@ def _scan(
 
 def _row(stack: Seen) -> Seen:
     """The facts of the rows of an array."""
-    t, lay, _ = stack
+    t, lay = stack.type, stack.lay
     lay = None if lay is None else type(lay)(lay[1:])
     return Seen(ArrayType(t.shape[1:], t.dtype), lay)
 

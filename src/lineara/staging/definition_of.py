@@ -5,7 +5,6 @@ an operation of the differentiation.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 from lineara.facts.hints import Shaped
@@ -16,7 +15,7 @@ from lineara.linear_a.syntax import Block, Def, Ret
 from lineara.python.user_code import Reading, overlay
 from lineara.staging.definitions import Definition
 from lineara.staging.staged_arrays import as_box
-from lineara.staging.staged_level import Seen, StagedLevel, seen, weakness
+from lineara.staging.staged_level import Seen, StagedLevel, open_definition, seen
 from lineara.staging.tracing import VARIABLE
 from lineara.tape.levels import innermost_level, open_level, threads
 from lineara.tape.node import Traced
@@ -57,25 +56,25 @@ def apart(
     Functions are read as they are around, or so.
     """
     around = staged_around()
-    innermost = around is not None and around is innermost_level()
-    with open_level(StagedLevel) as level:
+    opening: Any = open_level(StagedLevel)
+    if around is not None and around is innermost_level():
+        opening = open_definition(around)
+    with opening as level:
         if around is not None:
             level.shared = around.shared
-        level.reading = reading
-        with around.holding(level) if around is not None and innermost else nullcontext():
-            level.adopts = True
-            pairs = list(zip(values, types, strict=True))
-            nodes = [v if t is None else level.formal("x", _seen(v, t)) for v, t in pairs]
-            formals = [n.now().v.var for n, t in zip(nodes, types, strict=True) if t is not None]
-            leaves, form = flatten(overlay().restore(f(*nodes)))
-            constants, results, likes = [], [], []
-            for leaf in leaves:
-                if isinstance(leaf, Traced):
-                    results.append(as_box(level, level.entered(leaf)).var)
-                    constants.append(VARIABLE)
-                    likes.append(seen(leaf))
-                else:
-                    constants.append(leaf)
+        level.reading, level.adopts = reading, True
+        pairs = list(zip(values, types, strict=True))
+        nodes = [v if t is None else level.formal("x", _seen(v, t)) for v, t in pairs]
+        formals = [n.now().v.var for n, t in zip(nodes, types, strict=True) if t is not None]
+        leaves, form = flatten(overlay().restore(f(*nodes)))
+        constants, results, likes = [], [], []
+        for leaf in leaves:
+            if isinstance(leaf, Traced):
+                results.append(as_box(level, level.entered(leaf)).var)
+                constants.append(VARIABLE)
+                likes.append(seen(leaf))
+            else:
+                constants.append(leaf)
         mentions = [*level.beside, *level.around.values()]
         params, stays = (*formals, *[v for v, _ in mentions]), level.shared.stays
         body = Block(tuple(closed(level.out.bindings, params, results, stays)), Ret(tuple(results)))
@@ -92,7 +91,7 @@ def apart(
 def _seen(v: Shaped, t: ArrayType) -> Seen:
     """What is known of a value of that type, or of its lane, where it has lanes in front."""
     strides = strides_of(v)
-    return Seen(t, strides[len(strides) - len(t.shape) :], weakness(v))
+    return seen(v)._replace(type=t, lay=strides[len(strides) - len(t.shape) :])
 
 
 __all__ = ["Apart", "apart", "staged_around"]

@@ -4,12 +4,13 @@ Whatever is traced ends as one: a function (`tracing.Staged`), a function within
 (`definition_of.Apart`), and every derivative that the passes make of these.
 """
 
+import functools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
-from lineara.engines import Ask, Entering, Outcome, run
+from lineara.engines import Ask, Engine, Entering, Outcome, run
 from lineara.facts.types import ArrayType, Named
 from lineara.linear_a.calls import Call
 from lineara.linear_a.program import Program
@@ -28,15 +29,18 @@ from lineara.linear_a.syntax import (
     leaves,
     reads,
 )
+from lineara.passes.batch import OverLanes, over_lanes
 from lineara.passes.derivatives import vjp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
 from lineara.passes.masks import makes_dead_lanes, masks
 from lineara.passes.names import JVP, MS, E, M, T
 from lineara.passes.rename import rename
+from lineara.passes.taylor import along_curve
 from lineara.staging.staged_level import Seen, StagedLevel
 
 _VALUES = Ask()
+PASSES = "passes"
 
 
 class Definition(NamedTuple):
@@ -45,14 +49,14 @@ class Definition(NamedTuple):
     program, name     the program, and the name of the definition in it
     rules             of the definitions whose derivatives the user states
     seen              what is known of the results beside their types
-    engine            the one that runs it, by its name; None: the first that can what is asked
+    engine            the one that runs it, or its name; None: the first that can what is asked
     """
 
     program: Program
     name: str
     rules: dict[str, Any]
     seen: Sequence[Seen] | None = None
-    engine: str | None = None
+    engine: Engine | str | None = None
 
     @property
     def text(self) -> Def:
@@ -76,6 +80,7 @@ class Definition(NamedTuple):
     def call(self, level: StagedLevel, args: Sequence[Any]) -> list[Any]:
         """A call in the definition that is being written."""
         called = needed(self.program, self.name)
+        level.shared.passes += self.program.seconds.pop(PASSES, 0.0)
         level.add(*called.defs.values())
         level.shared.types |= called.types
         level.applied([self.name])
@@ -103,11 +108,14 @@ class Definition(NamedTuple):
         known = self.program.noted["derived"]
         if (self.name, way, lanes) not in known:
             program, name = self.along(way)
-            program = done(program)
-            program = masks(program, name, lanes == MS) if lanes else erase(program, name)
-            name += lanes or E
-            alone = vectors_only(program.defs[name], len(self.text.results))
-            known[self.name, way, lanes] = self.renamed(program.with_(alone), name)
+            with self.program.takes_time(PASSES):
+                program = done(program)
+                program = masks(program, name, lanes == MS) if lanes else erase(program, name)
+                name += lanes or E
+                alone = vectors_only(program.defs[name], len(self.text.results))
+                known[self.name, way, lanes] = self.renamed(program.with_(alone), name)
+            spent = self.program.seconds.pop(PASSES)
+            known[self.name, way, lanes].program.seconds[PASSES] = spent
         alike = known[self.name, way, lanes]
         rules = {**self._rules_ahead(alike.program), **self.rules}
         return alike._replace(rules=rules, engine=self.engine)
@@ -120,6 +128,37 @@ class Definition(NamedTuple):
             for g in derived.defs if _DERIVED.fullmatch(g.removeprefix(f))
         }  # fmt: skip
 
+    def over_lanes(self, axes: tuple[int | None, ...], size: int) -> "Definition":
+        """The definition over lanes, which all of its results have; None is a formal without.
+
+        ProgramError where the program cannot have lanes.
+        """
+        known, key = self.program.noted["lanes"], (self.name, axes, size)
+        if key not in known:
+            with self.program.takes_time(PASSES):
+                known[key] = _batched(Same.of(self.program, self.name), axes, size)
+            known[key][0].seconds[PASSES] = self.program.seconds.pop(PASSES)
+        program, name, origins = known[key]
+        rules = {
+            new: _OverLanes(self.rules[old], axes)
+            for new, (old, axes) in origins.items()
+            if old in self.rules
+        }
+        return Definition(program, name, {**self.rules, **rules}, engine=self.engine)
+
+    def along_curve(self, moves: tuple[bool, ...], order: int) -> "Definition":
+        """The definition along a curve: coefficients up to an order, of the formals that move.
+
+        NoRuleError where there is no series.
+        """
+        known, key = self.program.noted["curves"], (self.name, moves, order)
+        if key not in known:
+            with self.program.takes_time(PASSES):
+                known[key] = _expanded(Same.of(self.program, self.name), moves, order)
+            known[key][0].seconds[PASSES] = self.program.seconds.pop(PASSES)
+        program, name = known[key]
+        return Definition(program, name, self.rules, engine=self.engine)
+
     def kills(self, way: str) -> bool:
         """Whether vectors without dead lanes may get some in the linear part."""
         return makes_dead_lanes(*self.along(way))
@@ -128,7 +167,8 @@ class Definition(NamedTuple):
         """The program with f.jvp or f.vjp, and its name."""
         known = self.program.noted["along"]
         if (self.name, way) not in known:
-            known[self.name, way] = {"jvp": jvp, "vjp": vjp}[way](self.program, self.name)
+            with self.program.takes_time(PASSES):
+                known[self.name, way] = {"jvp": jvp, "vjp": vjp}[way](self.program, self.name)
         return known[self.name, way], f"{self.name}.{way}"
 
     def renamed(self, program: Program, name: str) -> "Definition":
@@ -143,6 +183,25 @@ class Definition(NamedTuple):
             return base + f[len(base) :].replace(".", "'")
 
         return Definition(rename(needed(program, name), named), named(name), self.rules)
+
+
+class _OverLanes(NamedTuple):
+    """A rule of the user's over lanes: it is tested with the values of the first one."""
+
+    rule: Any
+    axes: Sequence[int | None]
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether the rule was tested."""
+        return self.rule.is_tested
+
+    def test(self, values: Sequence[Any]) -> None:
+        """Test it with the first values that reach it."""
+        if not self.is_tested:
+            given = values[len(values) - len(self.axes) :]  # the number of lanes may come first
+            pairs = zip(given, self.axes, strict=True)
+            self.rule.test([v if a is None else v[0] for v, a in pairs])
 
 
 # After the name of a definition, in what is derived of it and is given what it was given.
@@ -217,6 +276,16 @@ class Same:
         lines = [p.params.get("line") for p in prims if p.primitive.raised]
         effects = [id(p.params["effect"]) for p in prims if p.primitive.acts]
         return cls(f"{name} in {whole}, {lines}, {effects}", whole, name)
+
+
+@functools.lru_cache(maxsize=64)
+def _batched(one: Same, axes: tuple[int | None, ...], size: int) -> OverLanes:
+    return over_lanes(one.program, one.name, axes, size)
+
+
+@functools.lru_cache(maxsize=64)
+def _expanded(one: Same, moves: tuple[bool, ...], order: int) -> tuple[Program, str]:
+    return along_curve(one.program, one.name, moves, order)
 
 
 def named_types(program: Program, defs: Iterable[Def]) -> dict[str, Any]:

@@ -10,18 +10,18 @@ them, as outside of a trace.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.errors import LinearityError, RuleError, StagingError
+from lineara.errors import LinearityError, PickleError, RuleError, StagingError
 from lineara.facts.types import ArrayType, Product, type_of
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call
+from lineara.linear_a.infer_linear import Flags, have_tangents, regain
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed
 from lineara.passes import rules_in_text
-from lineara.passes.infer_linear import Flags, have_tangents, regain
 from lineara.passes.names import JVP, E, T
 from lineara.passes.signatures import jvp_signature
 from lineara.python.user_code import lifted
@@ -54,7 +54,7 @@ class Spelled:
     ) -> None:
         self.rule, self.level, self.form, self.options = rule, level, form, options
         self.leaves = list(leaves)
-        self.spell = KINDS[type(rule).__name__]
+        self.spell = KINDS[rule.operation]
         self.places = [
             i for i, v in enumerate(leaves) if is_operand(v) and rule.is_formal(v, i, form)
         ]
@@ -185,6 +185,15 @@ class Spelled:
         """Whether the rule was tested."""
         return self.rule.is_checked
 
+    def __reduce__(self) -> Any:
+        if not self.is_tested:
+            raise PickleError(
+                f"pickle: {self.rule!r} was not tested yet, and a pickled program has nothing to "
+                "test its rules with; call the program once before, or declare the rule with "
+                "check=False"
+            )
+        return Tested, ()
+
     def test(self, values: Sequence[Any]) -> None:
         """Test the rule with the first values that reach it."""
         if self.is_tested:
@@ -194,6 +203,15 @@ class Spelled:
         except (LinearityError, StagingError):  # a type without a value: wait for one
             return
         self.rule.check_once(leaves, self.form, self.options)
+
+
+class Tested(NamedTuple):
+    """A rule that was tested before its program was pickled."""
+
+    is_tested = True
+
+    def test(self, values: Sequence[Any]) -> None:
+        """Nothing is left to test."""
 
 
 def _zeros(t: ArrayType) -> Any:

@@ -4,6 +4,8 @@ A view is the steps that lead to it from the whole: writing takes the part out, 
 it back.  What only constants were written to is still a constant, and is written in place.
 """
 
+import functools
+import math
 import weakref
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -21,11 +23,12 @@ from lineara.ops.index import (
     flat_positions,
     is_basic,
     normal,
-    normal_part,
     read,
 )
 from lineara.ops.shape import as_array, told
 from lineara.python.numpy_layout import lay_of
+from lineara.staging import by_signature
+from lineara.staging.selected import Selected, is_same
 from lineara.staging.windows import is_window, positions
 from lineara.tape.node import Array, Scalar, Traced, outlived
 from lineara.tape.strides import (
@@ -363,7 +366,9 @@ class Region(WrittenView):
         if not both or any(boxes((at, self.steps))):
             value = level.entered(value)
         if _all_integers(at) and len(_tuple(at)) == len(self.shape) and np.shape(value):
-            raise self.misfit(value, at, self.shape, "setting an array element with a sequence.")
+            raise self.misfit(
+                value, at, self.shape, ValueError("setting an array element with a sequence.")
+            )
         staged = [isinstance(v, Boxed) for v in (cell.content, value)]
         if not any(staged) and not any(boxes((at, self.steps))):
             self.store(self.content(), at, value)
@@ -410,13 +415,29 @@ class Region(WrittenView):
         return op("reshape")(put(out, whole, (at,), y), shape=x.shape)
 
     def _spread(self, x: Boxed, at: Any, value: Shaped) -> Boxed:
-        """The write of one number at staged positions, among which one may come twice."""
+        """The write at staged positions: one after the other, since one may come twice."""
+        at = _without_ellipsis(at, len(x.shape))
+        places = [k for k, p in enumerate(at) if p is not None and not isinstance(p, slice)]
+        shape = np.broadcast_shapes(*[np.shape(at[k]) for k in places])
+        masks = [isinstance(at[k], np.ndarray) and at[k].dtype == bool for k in places]
+        if math.prod(shape) > 8 or any(masks):
+            return self._overall(x, at, value)
+        together = places == [*range(places[0], places[-1] + 1)]
+        lead = (slice(None),) * (places[0] if together else 0)
+        y = self.fitted(value, ArrayType(_shape_at(x.shape, tuple(map(_unboxed, at))), x.dtype), at)
+        for j in np.ndindex(shape):
+            one = tuple([_place(p, shape, j) if k in places else p for k, p in enumerate(at)])
+            x = put(self.buffer.level.out, x, one, op("index")(y, at=(*lead, *j)))
+        return x
+
+    def _overall(self, x: Boxed, at: Any, value: Shaped) -> Boxed:
+        """The write of one number at many staged positions."""
         out, at = self.buffer.level.out, tuple(map(_unboxed, at))
         if type_of(value).shape:
             raise StagingError(
-                "an array was written at staged positions, among which one may come twice, and "
-                "what stays there depends on values; np.add.at adds at such positions, and a loop "
-                "writes one after the other"
+                "an array was written at more than 8 staged positions, among which one may come "
+                "twice, and what stays there depends on values; np.add.at adds at such positions, "
+                "and a loop writes one after the other"
             )
         hits, ones = (
             as_box(self.buffer.level, make(shape, np.int64))
@@ -477,7 +498,8 @@ class Region(WrittenView):
         except ValueError:
             same = False
         if not same:
-            raise self.misfit(value, at, self.shape, f"it has the shape {v.shape}, not {t.shape}")
+            why = ValueError(f"it has the shape {v.shape}, not {t.shape}")
+            raise self.misfit(value, at, self.shape, why)
         value = value if value.dtype == t.dtype else op("astype")(value, dtype=t.dtype)
         return value if value.shape == t.shape else op("broadcast_to")(value, shape=t.shape)
 
@@ -558,8 +580,13 @@ class StagedArray(Written):
         return in_c_order(self.shape, self.lay)
 
     def __getitem__(self, at: Any) -> Any:
-        if isinstance(at, list):
-            at = normal_part(at)
+        place = issubclass(type(at), Scalar) and at.dtype.kind in "iu"
+        if place and len(self.w.shape) == 1 and not self.w.steps:
+            self.w.buffer.here().guards("a read", at, self)
+            read_part = functools.partial(self._shown, (at,), at)
+            return by_signature.written(self.level, "[]", (self, at), read_part)
+        if isinstance(at, list | tuple):
+            at = normal(at)
         at = _known(at)
         parts = _tuple(at)
         basic = is_basic(tuple([0 if _is_integer(p) else p for p in parts]))
@@ -569,22 +596,35 @@ class StagedArray(Written):
         if not basic:
             check_index(at, self)
             if any([isinstance(p, Traced) and p.dtype.kind == "b" for p in parts]):
-                raise StagingError(
-                    "an array was read where a staged mask holds: how many elements there are "
-                    "depends on values; keep the shape with np.where(mask, a, b)"
-                )
+                return self._selected(parts)
             x = self.w.content()
             if isinstance(x, np.ndarray) and not any(map(_is_staged, parts)):
                 return self._own(np.array(read(x, normal(at))))
             y = op("index")(as_box(level, x), at=normal(level.parameter(at)))
             return level.wrap(y, lay_of(op("index"), (self,), {"at": at}, y))
+        return self._shown(parts, at)
+
+    def _selected(self, parts: tuple[Any, ...]) -> Selected:
+        """What a staged mask of the shape of the array selects."""
+        level, mask = self.w.buffer.here(), parts[0]
+        if len(parts) > 1 or mask.shape != self.shape or not self.size:
+            raise StagingError(
+                "an array was read where a staged mask of a part of its axes holds: how many "
+                "elements there are depends on values; keep the shape with np.where(mask, a, b)"
+            )
+        if isinstance(mask, StagedArray):  # as it is now: it may be written
+            mask = level.wrap(as_box(level, mask.w.content()))
+        return Selected.of(self, mask)
+
+    def _shown(self, parts: tuple[Any, ...], at: Any) -> Any:
+        """The part at an index of integers and slices: an element, or a view."""
         region = self.w.sub(at)
         if region.shape or any([p is Ellipsis for p in parts]):
             made = self.level.handle(region)
             made.w.made = (self, at)
             return made
         x = region.content()
-        return level.wrap(x) if isinstance(x, Boxed) else x[()]
+        return self.w.buffer.level.wrap(x) if isinstance(x, Boxed) else x[()]
 
     def entered(self, value: Value) -> bool:
         """Whether this is an array of the differentiation that a value belongs to from now on.
@@ -617,15 +657,26 @@ class StagedArray(Written):
             return
         if self._has_written(at, value):
             return
+        if isinstance(value, Selected):
+            self._put_selected(at, value)
+            return
         value = as_array(value) if isinstance(value, list | tuple) else told(value)
         if self.entered(value):
             self[at] = value
             return
-        if isinstance(at, list):
-            at = normal_part(at)
+        if isinstance(at, list | tuple):
+            at = normal(at)
         at = _known(at)
         check_index(at, self)
         self.w.write(at, value)
+
+    def _put_selected(self, at: Index, value: Selected) -> None:
+        """Write what a mask selects where the same mask holds."""
+        if not isinstance(at, Traced) or at.shape != self.shape or not is_same(value.mask, at):
+            value.refuse("a write where another mask holds")
+        if not np.can_cast(value.dtype, self.w.buffer.dtype):
+            value.refuse(f"a write into an array of {self.w.buffer.dtype}")
+        self[...] = op("where")(at, value.now(), self)
 
     def assign_all(self, value: Array) -> Any:
         """Every element gets a value: an in-place operation."""
@@ -665,7 +716,9 @@ def _is_integer(p: object) -> bool:
 
 def _is_staged(p: Tree) -> bool:
     """Whether a part of an index is staged, or has staged numbers in a list."""
-    return any(map(_is_staged, p)) if isinstance(p, list | tuple) else isinstance(p, Traced)
+    if issubclass(type(p), Traced):  # which `isinstance` of another class would ask for its class
+        return True
+    return isinstance(p, list | tuple) and any(map(_is_staged, p))
 
 
 def _as_stored(value: Any, dtype: np.dtype, at: Any) -> Any:
@@ -703,6 +756,24 @@ def boxes(params: object) -> Any:
 def _is_view(at: Shaped) -> bool:
     """Whether an index has no arrays; beside these an integer would count as one."""
     return is_basic(tuple([0 if _is_number(p) else p for p in _tuple(at)]))
+
+
+def _without_ellipsis(at: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
+    """An index with slices in place of `...`."""
+    k = next((k for k, p in enumerate(at) if p is Ellipsis), None)
+    if k is None:
+        return at
+    others = [*at[:k], *at[k + 1 :]]
+    whole = (slice(None),) * (ndim - sum([p is not None for p in others]))
+    return (*at[:k], *whole, *at[k + 1 :])
+
+
+def _place(p: Any, shape: tuple[int, ...], j: tuple[int, ...]) -> Any:
+    """One number of an index array, where all are broadcast to a shape."""
+    if isinstance(p, Boxed):
+        whole = op("broadcast_to")(p, shape=shape) if p.shape != shape else p
+        return op("index")(whole, at=j)
+    return int(np.broadcast_to(p, shape)[j])
 
 
 def _masks(at: Index) -> Any:

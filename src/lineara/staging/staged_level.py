@@ -7,12 +7,12 @@ Arrays are written by `put`.  A view is a way through the array that it shows: w
 part out, writes it, and puts it back.  An array that only constants were written to is still one.
 """
 
+import functools
 import inspect
 import math
 import operator
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +42,7 @@ from lineara.python import structured_code
 from lineara.python.function_copies import is_user_code
 from lineara.python.numpy_layout import lay_of
 from lineara.python.user_code import reading
+from lineara.staging import by_signature
 from lineara.staging.caught_errors import cleaning_line, in_try, in_with, refuse_caught
 from lineara.staging.lost_texts import lost_text
 from lineara.staging.staged_arrays import LITERAL, Cell, Region, StagedArray, as_box, boxes
@@ -49,9 +50,10 @@ from lineara.tape.class_questions import asks_who_multiplies, hidden, in_object,
 from lineara.tape.codegen import COMPARISONS, compared_staged, is_exact, with_exact
 from lineara.tape.level import Level, slow_methods
 from lineara.tape.levels import __file__ as OPENING
-from lineara.tape.levels import innermost_level, threads
+from lineara.tape.levels import innermost_level, open_level, threads
 from lineara.tape.node import (
     Array,
+    OfArray,
     Scalar,
     Traced,
     has_priority,
@@ -94,6 +96,9 @@ class Shared:
         self.doubtful: list[Any] = []  # containers that may not be changed any more
         self.lasting = False  # whether the condition of a loop is asked
         self.errors = np.geterr()  # how NumPy's errors are handled where the program runs
+        self.passes = 0.0  # seconds that passes have taken
+        self.error_state = by_signature.error_state()
+        self.errors_seen = self.error_state()  # an object for that
 
     def refuse_changes(self) -> None:
         """Refuse what was changed of the containers that may not be."""
@@ -143,6 +148,7 @@ class Seen(NamedTuple):
     type: ArrayType
     lay: tuple[int, ...] | None = None  # the strides of NumPy's array, where not in C order
     weak: Weak = False  # whether it is a number of Python's; None where it may be either
+    of_array: bool = False  # whether it is a number that an argument without axes is
 
 
 class Outside(NamedTuple):
@@ -155,7 +161,13 @@ class Outside(NamedTuple):
 
 def seen(value: Any) -> Seen:
     """The facts of a value."""
-    return Seen(type_of(value), strides_of(value), weakness(value))
+    return Seen(type_of(value), strides_of(value), weakness(value), is_of_array(value))
+
+
+def is_of_array(value: Any) -> bool:
+    """Whether a value is an argument that is an array without axes, or the number for one."""
+    kind = type(value)
+    return issubclass(kind, OfArray) or (kind is np.ndarray and not value.shape)
 
 
 def weakness(value: Any) -> Weak:
@@ -200,18 +212,22 @@ class StagedLevel(Level):
         body |= {name: vars(Array)[name] for name in map("__{}__".format, COMPARISONS)}
         body |= {"__invert__": lambda n: op("logical_not" if _is_bool(n) else "invert")(n)}
         number = body | numbers_methods() | {"__hash__": _refusal("hash")}
-        numpys = {"stands_for": lambda n: n.dtype.type, "weak": False}
+        number |= by_signature.operators(number)
+        body |= by_signature.operators(body)
+        numpys = {"stands_for": lambda n: n.dtype.type, "weak": False, "sign": "N"}
         numpys |= lacking(Scalar, np.float64)
         self.N = self.SG = type("TracedNumber", (Scalar,), number | numpys)
         own = hidden(Scalar, np.float64, float) | {"stands_for": _pythons_class, "weak": True}
+        own["sign"] = "S"
         self.S = type("TracedNumber", (Scalar,), number | own)
-        either = {"weak": None, "stands_for": _class_of_either}
+        either = {"weak": None, "stands_for": _class_of_either, "sign": "E"}
         self.E = type("TracedNumber", (Scalar,), number | either)  # of one kind or the other
-        self.P = type("TracedNumber", (self.E,), {"__slots__": ("perhaps",)})
-        fixed = {"k": STILL, "lay": property(lambda n: n.w)}
+        self.P = type("TracedNumber", (self.E,), {"__slots__": ("perhaps",), "sign": None})
+        fixed = {"k": STILL, "lay": property(lambda n: n.w), "sign": "X"}
         self.X = self.XG = type("TracedArray", (Array,), body | fixed)
         own = {k: v for k, v in body.items() if k not in ("__array__", "__float__", "__complex__")}
-        own |= {"k": None, "has_variable": False}
+        own |= {"k": None, "has_variable": False, "sign": "A"}
+        self.of_arrays = {}
         self.XW = type("TracedArray", (StagedArray, Array), own)
 
     def start(self, tape: list[Any] | None = None) -> None:
@@ -236,24 +252,30 @@ class StagedLevel(Level):
             self.frame = self.frame.f_back
         self.adopts = False  # whether values of differentiations around become formals
         self.literals = False  # large constants stand in the text too: there is nobody to give them
-        self.shared = Shared()
+        self.__dict__.pop("shared", None)
+        if not isinstance(innermost_level(), StagedLevel):
+            self.shared = Shared()
+
+    @functools.cached_property
+    def shared(self) -> Shared:
+        """What the definitions of the program share, made by the outermost one."""
+        return Shared()
 
     # --- definitions within the program ------------------------------------------------------
 
-    @contextmanager
-    def holding(self, level: "StagedLevel") -> Iterator[None]:
-        """The block writes the definition `level`, which is used in this one."""
+    def hold(self, level: "StagedLevel") -> None:
+        """A definition that is used in this one begins."""
         level.shared = self.shared
         level.adopts = self.adopts
         level.holder = self
         self.inner = level
-        try:
-            yield
-        finally:
-            self.inner = None
-            for cell, content, version in reversed(level.taken):
-                cell.level, cell.content, cell.version = self, content, version
-            level.taken.clear()
+
+    def release(self, level: "StagedLevel") -> None:
+        """That definition ends: what it has written is put back."""
+        self.inner = None
+        for cell, content, version in reversed(level.taken):
+            cell.level, cell.content, cell.version = self, content, version
+        level.taken.clear()
 
     def innermost(self) -> "StagedLevel":
         """The definition that is being written now, this one or one inside it."""
@@ -340,7 +362,8 @@ class StagedLevel(Level):
         """A variable as the function sees it."""
         box = self.out.box(v)
         if not box.shape:
-            return self.number(box, like.weak)
+            number = self.number(box, like.weak)
+            return self.of_array(number) if like.of_array else number
         array = self.wrap(box, like.lay)
         array.w.buffer.came = True
         return array
@@ -439,7 +462,8 @@ class StagedLevel(Level):
                 if v is key:
                     return self.constant(kept)
             name = a.v.var.name if staged else "w"
-            formal = self.around[key] = self.out.fresh(name or "x", type_of(a)), a
+            t = a.v.var.type if staged else type_of(a)
+            formal = self.around[key] = self.out.fresh(name or "x", t), a
         return self.out.box(formal[0])
 
     def parameter(self, value: Value) -> Any:
@@ -466,6 +490,9 @@ class StagedLevel(Level):
             moved = args[0].moved(primitive.name, params)
             if moved is not None:
                 return moved
+        if isinstance(primitive, Elementwise) and not primitive.raised and not params:
+            general = functools.partial(self.written, primitive, args, params, False)
+            return by_signature.written(self, primitive, args, general)
         if isinstance(primitive, HigherOrder):
             return primitive.trace_staged(self, tuple(map(_settled, args)), params)
         weak: Weak = False
@@ -682,6 +709,9 @@ class StagedLevel(Level):
 
         Whether the rest of its block is a definition of its own from here on.
         """
+        now = reading()
+        if now is None or not now.tries:
+            return bool(self.caught(f"{what} at a staged place", [IndexError]))
         parts = at if isinstance(at, tuple) else (at,)
         n = len([p for p in parts if p is not None and p is not Ellipsis])
         axes: list[Any] = []
@@ -731,6 +761,25 @@ class StagedLevel(Level):
             refuse_caught(f"what {raising[0]} does", PYTHONS, outermost.frame)
 
 
+class open_definition(open_level):  # a context manager is named as a function is
+    """A definition is written while the block runs, which is used in the one around it."""
+
+    __slots__ = ("around", "level")
+
+    def __init__(self, around: StagedLevel) -> None:
+        super().__init__(StagedLevel)
+        self.around = around
+
+    def __enter__(self) -> StagedLevel:
+        self.level: StagedLevel = super().__enter__()
+        self.around.hold(self.level)
+        return self.level
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
+        self.around.release(self.level)
+        super().__exit__(kind, error, trace)
+
+
 # --- what is asked of a value that is not there ---------------------------------------------------
 
 
@@ -754,7 +803,9 @@ _ASKS = {
     "NumPy functions that have a rule, and np.take(a, i) for a[i] of a plain array a",
     "format": "a staged {t} was written as text, but its value is not known; print its type",
     "hash": "hash() of a staged {t}: a key of a dict and a member of a set are found by their "
-    "values, and this one is not known while a program is written",
+    "values, and this one is not known while a program is written; keep what it leads to in an "
+    "array, counts[k] of counts = np.zeros(n), or take lineara.static(k) of a whole number that "
+    "the function is given",
     "str": "a staged {t} was written as text, but its value is not known; print its type",
     "reduce": "a staged {t} cannot be pickled: it belongs to a trace that runs here",
 }

@@ -6,20 +6,27 @@ Python's integers and flags, strings and functions are constants of the program,
 arrays that it mentions, which are formals whose values are kept beside it.
 """
 
+import copy
+import enum
 import inspect
 import itertools
+import operator
 import re
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from lineara.containers.boundary import UNTOUCHED, lift, rebuild
+from lineara.containers.foreign_arrays import is_foreign, refuse_foreign
 from lineara.containers.points import manifold_of
 from lineara.containers.proxy import Places, is_lazy
 from lineara.engines import Outcome, direct
 from lineara.errors import LeakedVariableError, StagingError, TypeMismatchError
 from lineara.facts.hints import Shaped, Tree, Value
+from lineara.facts.pickled import Making, Remade
+from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType, show_type, type_of
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import size
@@ -27,8 +34,9 @@ from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed, closed
 from lineara.python.user_code import Reading, method, overlay, seen
 from lineara.staging.definitions import Definition, needed
+from lineara.staging.selected import Selected
 from lineara.staging.staged_arrays import StagedArray, as_box
-from lineara.staging.staged_level import Seen, StagedLevel, weakness
+from lineara.staging.staged_level import Seen, StagedLevel, is_of_array, weakness
 from lineara.staging.texts import Text, refuse_late
 from lineara.tape.leaves import kind_of_number
 from lineara.tape.levels import innermost_level, open_level, outside
@@ -113,10 +121,19 @@ class Signature(NamedTuple):
 
 def numbers(pairs: Sequence[tuple[Any, ArrayType]]) -> list[Any]:
     """Numbers of a call as numbers of the types of the formals."""
-    return [np.asarray(v, t.dtype) if t.shape else t.dtype.type(v) for v, t in pairs]
+    return [
+        v if is_foreign(type(v)) else np.asarray(v, t.dtype) if t.shape else t.dtype.type(v)
+        for v, t in pairs
+    ]
 
 
-VARIABLE = object()  # among constants: the place of a result that has a variable
+class Mark(enum.Enum):
+    """What stands among the constants of results."""
+
+    VARIABLE = "in the place of a result that has a variable"
+
+
+VARIABLE = Mark.VARIABLE
 
 
 class Results(NamedTuple):
@@ -125,6 +142,43 @@ class Results(NamedTuple):
     structure: Structure
     constants: tuple[Any, ...]  # in the places of what is no number; VARIABLE elsewhere
     weak: tuple[bool, ...]  # whether a number is Python's; of those of either kind it is
+
+    def filling(self) -> Callable[..., Any] | None:
+        """A function of the values that gives the result; None where that is the value, or a tuple
+        of the several.
+        """
+        n = len(self.weak)
+        plain = len(self.constants) == n and all([c is VARIABLE for c in self.constants])
+        if plain and self.structure == (LEAF if n == 1 else flatten((None,) * n)[1]):
+            return None
+        names: dict[str, Any] = {}
+
+        def name(value: Any) -> str:
+            names[f"c{len(names)}"] = value
+            return f"c{len(names) - 1}"
+
+        variables, constants = itertools.count(), iter(self.constants)
+        parts: list[str] = []
+        for e in self.structure.entries:
+            if e is None:
+                c = next(constants)
+                if c is VARIABLE:
+                    parts.append(f"v{next(variables)}")
+                else:
+                    parts.append(name(c) + ".copy()" * isinstance(c, np.ndarray))
+                continue
+            first = len(parts) - len(e.keys)
+            items = parts[first:]
+            if e.kind.cls is dict:
+                items = [f"{name(k)}: {v}" for k, v in zip(e.keys, items, strict=True)]
+            opening, closing = {dict: "{}", list: "[]", tuple: "()"}.get(e.kind.cls, "[]")
+            comma = "," * (e.kind.cls is tuple and len(items) == 1)
+            text = f"{opening}{', '.join(items)}{comma}{closing}"
+            if e.kind.cls not in (dict, list, tuple):
+                text = f"{name(e.kind.make)}({name(e.aux)}, {name(e.keys)}, {text})"
+            parts[first:] = [text]
+        formals = ", ".join([f"v{i}" for i in range(n)])
+        return eval(compile(f"lambda {formals}: {parts[0]}", "<lineara result>", "eval"), names)
 
     def tree(self, values: Sequence[Any]) -> Any:
         """The results of the function in their containers."""
@@ -140,15 +194,43 @@ class Results(NamedTuple):
         return unflatten(self.structure, leaves)
 
 
-class Staged:
+class Direct(NamedTuple):
+    """The value of a function by an engine's function of the operands; it may be NotImplemented.
+
+    run       of the operands: one value, or a tuple where there are `several`, or there is none
+    leaves    how many there are
+    places    which of them are operands; `beside` are the others
+    fill      what makes the result of the values; None where it is what `run` gives
+    """
+
+    run: Callable[..., Any]
+    leaves: int
+    places: tuple[int, ...]
+    beside: tuple[Any, ...]
+    fill: Callable[..., Any] | None
+    several: bool
+
+    def __call__(self, *leaves: Any) -> Any:
+        """The value."""
+        if len(leaves) != self.leaves:
+            return NotImplemented
+        values = self.run(*[leaves[i] for i in self.places], *self.beside)
+        if values is NotImplemented or self.fill is None:
+            return values
+        return self.fill(*values) if self.several else self.fill(values)
+
+
+class Staged(Remade):
     """A function as a program.  It prints as the text, and is called as the function was.
+
+    It pickles as the program, without the function: then the derivative is that of the program.
 
     definition        the definition of the function, in its program
     signature         how arguments become operands
     results           how results become what the function returned
     inputs            the values of the formals after these: arrays of outside of f
     constants         the values of the last formals
-    f                 the function
+    f                 the function; None where it was pickled
     engine            the engine that runs it, if one is named
     writes            which leaves of the arguments it writes; what they are to hold is returned
                       beside its result
@@ -160,7 +242,7 @@ class Staged:
         signature: Signature,
         results: Results,
         constants: list,
-        f: Callable[..., Any],
+        f: Callable[..., Any] | None,
         writes: Sequence[int] = (),
         inputs: Sequence[np.ndarray] = (),
     ) -> None:
@@ -170,7 +252,18 @@ class Staged:
         self.results = results
         self.inputs, self.constants = [*inputs], constants
         self.writes = writes
-        self.direct: Callable[..., Any] | None = None  # once an engine has one
+        self._by_engine: Direct | None = None
+
+    @property
+    def direct(self) -> "Direct | None":
+        """The value as a function of the leaves, once an engine has one.
+
+        A name may have come to stand for another array since, which is the input from then on.
+        """
+        known = self._by_engine
+        if known is not None and not all(map(operator.is_, known.beside, self.beside)):
+            known = self._by_engine = known._replace(beside=tuple(self.beside))
+        return known
 
     @property
     def beside(self) -> list[Any]:
@@ -190,9 +283,33 @@ class Staged:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The value, by the evaluator of the language; of traced values, that of the function."""
         pairs = self.signature.check(args, kwargs, self.name)
+        leaves = flatten_call(args, kwargs)[0]
         if any([isinstance(v, Traced) for v, _ in pairs]):
-            return seen(self.f)(*args, **kwargs)
-        return self.value(flatten_call(args, kwargs)[0])
+            return self.operation(leaves) if self.f is None else seen(self.f)(*args, **kwargs)
+        return self.value(leaves)
+
+    def operation(self, leaves: Sequence[Any]) -> Any:
+        """The program as one operation of a differentiation."""
+        if self.writes:
+            raise StagingError(
+                f"{self.name} writes into its arguments, which a derivative of its program would "
+                "not do; differentiate the function itself, or let it return a new array"
+            )
+        values = [v for v, t in zip(leaves, self.signature.types, strict=True) if t is not None]
+        operands = (*values, *[a.copy() for a in self.inputs], *self.constants)
+        results = op("defined")(*operands, definition=self.definition, name=self.name)
+        return self.results.filled(iter(results))
+
+    def made_by(self) -> Making:
+        """The program, and what the function had beside its arguments."""
+        return Making(Staged, self._parts(None), {})
+
+    def _parts(self, f: Callable[..., Any] | None) -> tuple[Any, ...]:
+        data = self.definition, self.signature, self.results, self.constants
+        return *data, f, self.writes, self.inputs
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return Staged(*copy.deepcopy(self._parts(self.f), memo))
 
     def value(self, leaves: Sequence[Any]) -> Any:
         """The value for arguments that fit, by their leaves."""
@@ -211,33 +328,25 @@ class Staged:
 
     def called(self, args: tuple) -> Any:
         """The value for arguments of the very types, each of which is one leaf."""
-        if self.direct is not None:
-            value = self.direct(*args)
+        known = self.direct
+        if known is not None:
+            value = known(*args)
             if value is not NotImplemented:
                 return value
         value = self.value(args)
-        self.direct = self._direct()
+        self._by_engine = self._direct()
         return value
 
-    def _direct(self) -> Callable[..., Any] | None:
+    def _direct(self) -> "Direct | None":
         """The value as a function of the leaves; None where no engine has one, or not yet."""
         d, results = self.definition, self.results
         run = direct(d.engine, d.program, d.name, results.weak)
         if run is None or self.writes or not all([r.is_tested for r in d.rules.values()]):
             return None
-        places = [i for i, t in enumerate(self.signature.types) if t is not None]
-        every = len(places) == len(self.signature.types) and not self.beside
-        alone = results.structure == LEAF and results.constants[0] is VARIABLE
-        if every and alone:
-            return run
-
-        def call(*leaves: Any) -> Any:
-            values = run(*[leaves[i] for i in places], *self.beside)
-            if values is NotImplemented:
-                return values
-            return results.filled(iter(values if len(results.weak) != 1 else (values,)))
-
-        return call
+        types = self.signature.types
+        places = tuple([i for i, t in enumerate(types) if t is not None])
+        several = len(results.weak) != 1
+        return Direct(run, len(types), places, tuple(self.beside), results.filling(), several)
 
     def run(self, *args: Any, **kwargs: Any) -> Outcome:
         """The results as the program gives them, and the work that was done."""
@@ -270,20 +379,21 @@ def traced(f: object, args: tuple, kwargs: dict[str, Any], reading: Reading) -> 
     if not callable(f):
         raise TypeMismatchError(f"trace: takes a function, but was given {show_type(f)}")
     if innermost_level() is not None:  # of the arguments the types count, not the values
-        types = map_leaves(lambda v: layout(v), overlay().restore((args, kwargs)))
+        types = map_leaves(_of_its_type, overlay().restore((args, kwargs)))
         with outside():
             return traced(f, types[0], types[1], reading)
     return reading.traced(lambda: _traced(f, args, kwargs, reading))
 
 
 def _traced(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], reading: Reading) -> Staged:
-    name, calls = definition_name(f), reading.calls
+    name, calls, begun = definition_name(f), reading.calls, time.perf_counter()
     with open_level(StagedLevel) as level:
         level.reading = reading
+        copied = seen(f)  # before the arguments, whose classes are looked at again in this run
         given = level.arguments = Given(level, f, args, kwargs, not calls)
         level.shared.names(name)
         try:
-            out = seen(f)(*given.args, **given.kwargs)
+            out = copied(*given.args, **given.kwargs)
         except Exception as e:
             refuse_late(e)
             raise
@@ -313,6 +423,8 @@ def _traced(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], reading:
     if shared.kinded:
         signature = signature._replace(weak=given.weak)
     text = Definition(program, made.name, shared.rules)
+    spent = time.perf_counter() - begun
+    program.seconds.update(capture=spent - shared.passes, passes=shared.passes)
     return Staged(text, signature, results, beside, f, writes, inputs)
 
 
@@ -349,6 +461,7 @@ class Given:
     ) -> None:
         self.level = level
         leaves, structure = flatten((args, kwargs))
+        refuse_foreign(leaves, "trace")
         numbers = [_is_formal(v) for v in leaves]
         whole = any([kind_of_number(v) == "i" for v in leaves])
         self.promote = promotes and whole and not any(numbers)
@@ -389,7 +502,7 @@ class Given:
         if t is None:
             return method(_plain(v))  # a function sees our NumPy, and is read
         var = ir.Var("", t)
-        node = self.level.given(var, Seen(t, strides_of(v), weakness(v)))
+        node = self.level.given(var, Seen(t, strides_of(v), weakness(v), is_of_array(v)))
         self.nodes.append((node, var))
         self.read.append((node, v))
         if t.shape:
@@ -437,6 +550,12 @@ class Given:
         for var, name in zip(formals, self._names, strict=True):
             var.name = name
         return formals
+
+
+def _of_its_type(v: Shaped) -> Any:
+    """A plain value of the type of an argument."""
+    plain = layout(v)
+    return np.asarray(plain) if is_of_array(v) else plain
 
 
 def _plain(v: Shaped) -> Any:
@@ -493,6 +612,8 @@ def definition(
     for leaf in leaves:
         if type(leaf) is Text:
             bool(leaf)  # which refuses it
+        if type(leaf) is Selected:
+            leaf.refuse("a result")
         v = leaf.now() if isinstance(leaf, Traced) else leaf
         if isinstance(v, Traced):
             v = level.entered(v)

@@ -9,24 +9,26 @@ differentiation played, so that the derivative is that of the operations that we
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
+from lineara.containers.foreign_arrays import refuse_foreign
 from lineara.errors import OutOfRoom, ShapeError, StructureError
 from lineara.facts.hints import Axis, Shaped, Value
+from lineara.facts.pickled import transformation
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType, type_of
-from lineara.passes.batch import over_lanes
 from lineara.python.user_code import Reading, Rooms, lifted, reading, seen
 from lineara.staging.capture import STRUCTURED
 from lineara.staging.definition_of import Apart, apart, staged_around
-from lineara.staging.definitions import Definition, Same
+from lineara.staging.definitions import Definition
 from lineara.staging.run_on_tape import play
 from lineara.tape.node import Traced, staged
 from lineara.trees import flatten, unflatten
 
 
+@transformation
 def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
     """f over lanes: in_axes says which axis of each argument holds them, None that it has none.
 
@@ -41,6 +43,7 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
     def mapped(*args: Any) -> Any:
         axes = _axes(in_axes, args, "in_axes")
         leaves, structure = flatten(args)
+        refuse_foreign(leaves, "vmap")
         size = _size(leaves, axes)
         rows = [v if a is None else _front(v, a) for v, a in zip(leaves, axes, strict=True)]
         types = [_lane(v, a) for v, a in zip(rows, axes, strict=True)]
@@ -53,11 +56,14 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
 
         rooms = Rooms()
         while True:
-            one = _read(lane, f, rows, types, rooms)
+            one = read_apart(lane, f, rows, types, rooms, "lane")
             places = [None if axes[i] is None else 0 for i in one.given]
-            over = _over(one.definition, (*places, *[None] * len(one.mentions)), size)
+            given = (*places, *[None] * len(one.mentions))
+            over = one.definition.over_lanes(given, size)
             try:
-                results = _run(over, [*[rows[i] for i in one.given], *one.mentions])
+                results = run_definition(
+                    over, [*[rows[i] for i in one.given], *one.mentions], "vmap"
+                )
                 break
             except OutOfRoom as e:
                 if not rooms.outgrown(e):
@@ -71,14 +77,19 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
     return mapped
 
 
-def _read(
-    lane: Callable[..., Any], f: Callable[..., Any], rows: list, types: list, rooms: Rooms
+def read_apart(
+    run: Callable[..., Any],
+    f: Callable[..., Any],
+    values: Sequence[Any],
+    types: Sequence[ArrayType | None],
+    rooms: Rooms,
+    like: str,
 ) -> Apart:
-    """A lane as a definition; outside of a program the function is read from source."""
+    """`run(*values)`, which calls f, as a definition; outside of a program f is read as source."""
     if reading() is not None:
-        return apart(lane, rows, types, "lane")
+        return apart(run, values, types, like)
     now = Reading(STRUCTURED, False, f, rooms)
-    return now.traced(lambda: apart(lane, rows, types, "lane", now))
+    return now.traced(lambda: apart(run, values, types, like, now))
 
 
 def _lane(v: Shaped, axis: Axis) -> ArrayType | None:
@@ -165,47 +176,11 @@ def _still(c: Value, size: int) -> Any:
     return np.array(np.broadcast_to(c, (size, *np.shape(c)))) if number else c
 
 
-# --- all lanes ------------------------------------------------------------------------------------
-
-
-class _Over(NamedTuple):
-    """A rule of the user's over lanes: it is tested with the values of the first one."""
-
-    rule: Any
-    axes: Sequence[int | None]
-
-    @property
-    def is_tested(self) -> bool:
-        """Whether the rule was tested."""
-        return self.rule.is_tested
-
-    def test(self, values: Sequence[Any]) -> None:
-        """Test it with the first values that reach it."""
-        if not self.is_tested:
-            given = values[len(values) - len(self.axes) :]  # the number of lanes may come first
-            pairs = zip(given, self.axes, strict=True)
-            self.rule.test([v if a is None else v[0] for v, a in pairs])
-
-
-def _over(one: Definition, axes: tuple[int | None, ...], size: int) -> Definition:
-    """The definition over lanes; all of its results have them."""
-    program, name, made = _batched(Same.of(one.program, one.name), axes, size)
-    rules = {
-        new: _Over(one.rules[old], axes) for new, (old, axes) in made.items() if old in one.rules
-    }
-    return Definition(program, name, {**one.rules, **rules}, engine=one.engine)
-
-
-@functools.lru_cache(maxsize=64)
-def _batched(one: Same, axes: tuple[int | None, ...], size: int) -> Any:
-    return over_lanes(one.program, one.name, axes, size)
-
-
-def _run(definition: Definition, values: Sequence[Any]) -> list[Any]:
+def run_definition(definition: Definition, values: Sequence[Any], name: str) -> list[Any]:
     """The results: a call in a trace, else the operations themselves."""
     if staged_around() is not None and staged(list(values)):
-        return list(op("defined")(*values, definition=definition, name="vmap"))
+        return list(op("defined")(*values, definition=definition, name=name))
     return play(definition.program, definition.rules, definition.name, values)
 
 
-__all__ = ["vmap"]
+__all__ = ["read_apart", "run_definition", "vmap"]

@@ -3,6 +3,7 @@
     only rows along the first axis               Rows
     only parts: elements, columns, blocks        Coo
     only products with vectors, few of them      LowRank
+    only rules that give one builder class       that class of the user's, combined
     nothing                                      Zero
     anything that reads the whole                an array
 
@@ -17,10 +18,10 @@ import numpy as np
 
 from lineara.cotangent import Coo, LowRank, Rows, Zero
 from lineara.facts.hints import Shaped
-from lineara.facts.primitive import Box, Outer, Piece
+from lineara.facts.primitive import Box, Outer, Own, Piece
 from lineara.ops.index import is_basic
 from lineara.tape.node import Array, zero
-from lineara.tape.pull_reads import joined
+from lineara.tape.pull_reads import combined, joined
 from lineara.tape.reads import Reads, View
 from lineara.tape.strides import Flat, c_strides, grid
 
@@ -39,7 +40,7 @@ class _Region(NamedTuple):
 
 
 def builder(node: Array, leaf: np.ndarray) -> Any:
-    """The cotangent of an array as Rows, Coo, LowRank or Zero; None where it has to be dense."""
+    """The cotangent of an array as a builder; None where it has to be dense."""
     k = node.k
     if node.g is not None or (k is not None and k.sums):
         return None
@@ -51,6 +52,10 @@ def builder(node: Array, leaf: np.ndarray) -> Any:
         isinstance(v, Box) for o in outers for v in o
     ):
         return None  # of an outer level: only an array can hold it
+    owns = combined(p for p in k.pieces if type(p) is Own)
+    if owns:
+        alone = len(owns) == 1 and not (outers or regions or k.nodes)
+        return owns[0].cotangent if alone else None
     if any(r.at is None and math.prod(r.shape) == leaf.size for r in regions):
         return None
     if outers:
@@ -80,6 +85,8 @@ def _regions(k: Reads, shape: tuple[int, ...]) -> Iterator[_Region]:
         for p in o.k.pieces:
             if type(p) is Piece:
                 yield _Region(*place, p.at, p.x_bar)
+            elif type(p) is Own:
+                yield _Region(*place, None, p.finish())
             elif not _is_whole(o, shape):
                 yield _Region(*place, None, p.u @ p.v.T)
     for where, g in joined(_whole_parts(k.views)):
@@ -139,7 +146,7 @@ def _rows(k: Reads, regions: list[_Region], leaf: np.ndarray) -> Any:
             return None
         at.append(rows)
         values.append(np.asarray(r.values).reshape(-1, *width))
-    indices, rows = (v[0] if len(v) == 1 else np.concatenate(v) for v in (at, values))
+    indices, rows = np.concatenate(at), np.concatenate(values)  # memory that nobody else has
     return Rows(indices, rows.astype(leaf.dtype, copy=False), leaf.shape)
 
 

@@ -15,7 +15,7 @@ from lineara.cotangent.dead_lanes import Masked
 from lineara.errors import StructureError
 from lineara.facts.hints import Shaped
 from lineara.facts.types import type_of
-from lineara.tape.leaves import Gradients, Leaves, beside, lift_args, one_like
+from lineara.tape.leaves import Gradients, Leaves, beside, lift_args, may_move, one_like
 from lineara.tape.level import Level
 from lineara.tape.levels import deeper, open_level
 from lineara.tape.masked_sweep import any_nan, settle
@@ -165,7 +165,9 @@ def _gradient(source: Any, lifted: Any, grads: Gradients, asked: Asked) -> Any:
     """The gradient of one argument, in its own container."""
     if asked.combine is not None:
         combine = asked.combine
-        return rebuild(source, lifted, lambda x, n: combine(x, grads.dense(x, n)))
+        return rebuild(
+            source, lifted, lambda x, n: combine(x, grads.dense(x, n)) if may_move(x) else x
+        )
     if asked.builder or asked.sparse is True:
         if isinstance(lifted, Traced):
             return grads.sparse(source, lifted)

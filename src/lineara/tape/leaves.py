@@ -13,17 +13,19 @@ from typing import Any
 import numpy as np
 
 from lineara.containers.boundary import UNTOUCHED, lift, rebuild
+from lineara.containers.foreign_arrays import as_numpy, is_foreign
 from lineara.containers.points import manifold_of
 from lineara.containers.proxy import Places
 from lineara.cotangent import Zero
 from lineara.errors import TypeMismatchError
-from lineara.facts.hints import Shaped, Tree, Value
+from lineara.facts.hints import Leaf, Shaped, Tree, Value
 from lineara.facts.primitive import Box, op
 from lineara.facts.types import FLOATS, is_number, type_of
 from lineara.tape.cotangent_builders import builder
 from lineara.tape.lazy_zeros import Zeros, is_own
 from lineara.tape.level import Level
-from lineara.tape.node import Array, Scalar, Traced, layout
+from lineara.tape.node import Array, OfArray, Scalar, Traced, layout
+from lineara.tape.node import zero as nothing
 from lineara.tape.pull_reads import pull
 from lineara.tape.reads import is_fixed, snapshot
 from lineara.tape.shared_memory import shares
@@ -46,6 +48,8 @@ def kind_of_number(value: Shaped) -> str:
         if kind == "O" and not value.shape:  # an exact number of an outer level
             return "f"
         return "i" if kind in "iu" else kind if kind in "fcOSUMmV" else "-"
+    if is_foreign(type(value)):
+        return kind_of_number(as_numpy(value))
     if not is_number(value):
         return "-"
     return "i" if isinstance(value, int) else "c" if isinstance(value, complex) else "f"
@@ -92,6 +96,7 @@ class Leaves:
             return node
         if issubclass(type(value), Scalar) and value.of_type is not None:  # of an outer level
             node = self.scalar(value, self.level.S if value.weak else self.level.N)
+            node = self.level.of_array(node) if isinstance(value, OfArray) else node
             self.nodes.append(node)
             return node
         if type(value) is np.ndarray and value.dtype.kind == "f":
@@ -159,6 +164,8 @@ class Leaves:
             node = level.wrap(level.guard(held, watch=False))
         else:
             node = level.wrap(snapshot(value))
+            if isinstance(value, np.ndarray | OfArray):
+                node = level.of_array(node)
         self.nodes.append(node)
         return node
 
@@ -225,8 +232,11 @@ class Gradients:
 
     def dense(self, leaf: Any, node: Any) -> Any:
         """The gradient of one leaf as a number or an array; of a point as its cotangent."""
-        if type(leaf) is float and issubclass(type(node), Scalar) and type(node.g) is float:
-            return node.g
+        if type(leaf) is float:
+            if node is UNTOUCHED:
+                return 0.0
+            if issubclass(type(node), Scalar) and type(node.g) is float:
+                return node.g
         if node is UNTOUCHED and type(leaf) is np.ndarray and leaf.dtype.kind in "fc":
             self.zeros = self.zeros or Zeros()
             return self.zeros(leaf.shape, leaf.dtype)
@@ -249,7 +259,7 @@ class Gradients:
         """A cotangent in the type of the leaf that it belongs to."""
         if type(g) is float and type(leaf) is float:
             return g
-        if g is None or (type(g) is int and g == 0):
+        if g is None or g is nothing or (type(g) is int and g == 0):
             return zero_of(leaf)
         if isinstance(g, Box):
             return self._distinct(_of_kind(leaf, _as_leaf(leaf, g)))
@@ -262,8 +272,9 @@ class Gradients:
             return np.array(g, dtype=dtype, order="C").reshape(leaf.shape)
         if isinstance(leaf, np.floating | np.complexfloating):
             return leaf.dtype.type(g)
-        if isinstance(leaf, EXACT):
-            return type(leaf)(g) if type(g) is int else g
+        number = _exact(leaf)
+        if number is not None:
+            return type(number)(g) if type(g) is int else g
         if kind_of_number(leaf) == "c" and kind_of_number(g) == "f":  # at a real part alone
             g = np.asarray(g, type_of(leaf).dtype)[()]
         return g.item() if isinstance(g, np.generic | np.ndarray) and np.ndim(g) == 0 else g
@@ -318,11 +329,21 @@ def _of_kind(leaf: Value, g: Traced) -> Any:
     return g.level.alias(g, weak)
 
 
+def _exact(leaf: Leaf) -> Any:
+    """The exact number that a leaf is, or stands for at an outer level; else None."""
+    while isinstance(leaf, Box):
+        leaf = leaf.v
+    return leaf if isinstance(leaf, EXACT) else None
+
+
 def zero_of(leaf: Any) -> Any:
     """The zero gradient of a leaf; a leaf that is no number is returned as it is."""
     kind = kind_of_number(leaf)
     if kind == "-":
         return leaf
+    number = _exact(leaf)
+    if number is not None:
+        return number * 0
     if isinstance(leaf, np.ndarray | Traced):
         zero = np.zeros(leaf.shape, leaf.dtype if leaf.dtype.kind in "fc" else float)
         return zero if leaf.shape or isinstance(leaf, np.ndarray) else zero.item()

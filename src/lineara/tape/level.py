@@ -31,6 +31,7 @@ from lineara.tape.node import (
     ONE,
     Array,
     Entry,
+    OfArray,
     Scalar,
     Traced,
     laid,
@@ -107,6 +108,7 @@ class Level:
         # The names are those that Python's own TypeErrors show.
         self.S = type("TracedNumber", (Scalar,), common | kinds.pythons() | {"in_plans": "s"})
         self.N = type("TracedNumber", (Scalar,), common | kinds.of_numpy() | {"in_plans": "n"})
+        self.of_arrays: dict[type, type] = {}
         self.X = type("TracedArray", (Array,), common | {"in_plans": "x"})
         common["in_plans"] = None
         self.SG = type(
@@ -215,6 +217,13 @@ class Level:
         o.a = o.b = None
         o.g = zero
         return o
+
+    def of_array(self, number: Scalar) -> Any:
+        """The number that an argument is which is an array without axes."""
+        kind = type(number)
+        if kind not in self.of_arrays:
+            self.of_arrays[kind] = type(kind.__name__, (OfArray, kind), {"__slots__": ()})
+        return self.scalar(number.v, self.of_arrays[kind])
 
     def array(self, v: Shaped, cls: type | None = None) -> Any:
         """An array node without edges."""

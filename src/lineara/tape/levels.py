@@ -51,21 +51,21 @@ class _Collector:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.count = 0
+        self.tracing: list[bool] = []  # one of each such thread
         self.was_on = False
         self.keeper: Keeper | None = None  # asked when no trace is open any more
 
     def pause(self) -> None:
         with self.lock:
-            if not self.count:
+            if not self.tracing:
                 self.was_on = gc.isenabled()
                 gc.disable()
-            self.count += 1
+            self.tracing.append(True)
 
     def resume(self) -> None:
         with self.lock:
-            self.count -= 1
-            if not self.count:
+            self.tracing.pop()
+            if not self.tracing:
                 keeper = self.keeper
                 if keeper is not None and (keeper.holders or keeper.assigned):
                     keeper.tidy()

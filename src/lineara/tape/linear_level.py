@@ -21,6 +21,7 @@ from lineara.facts.primitive import (
 )
 from lineara.facts.types import ArrayType, type_of
 from lineara.tape.contributions import add
+from lineara.tape.cotangent_builders import builder
 from lineara.tape.level import Entry, Level, slow_methods
 from lineara.tape.mixed_sources import CONSTANT
 from lineara.tape.node import Array, Scalar, Traced, plain, zero
@@ -173,10 +174,13 @@ def _no_value(n: Shaped) -> Any:
 # --- linear maps from tapes ---------------------------------------------------------------------
 
 
-def tape_map(level: Level, params: Sequence[Any], outs: Sequence[Any]) -> Joint:
+def tape_map(
+    level: Level, params: Sequence[Any], outs: Sequence[Any], sparse: bool = False
+) -> Joint:
     """The linear map that a level's tape is, from nodes to nodes: lists of vectors both ways.
 
     An out that is None is zero; so is a vector that is None.  The tape may be closed meanwhile.
+    `sparse`: whether cotangents are builders, where parts of an array were read.
     """
     tape, scalar = list(level.tape), (level.S, level.N)
     level.keep_copies = True  # closing leaves to arrays what was read of them
@@ -201,11 +205,17 @@ def tape_map(level: Level, params: Sequence[Any], outs: Sequence[Any]) -> Joint:
             if o is not None:
                 add(o, c)
         reverse(tape, scalar, last=False)
-        bars = [arrived(p) for p in params]
+        bars = [_sparse(p) if sparse and isinstance(p, Array) else arrived(p) for p in params]
         tidy((), scalar, params, last=False)
         return bars
 
     return Joint(ahead, back)
+
+
+def _sparse(p: Array) -> Any:
+    """What has arrived at an array, as a builder if it can be one."""
+    bar = builder(p, p.v)
+    return arrived(p) if bar is None else bar
 
 
 def _number(t: Value) -> Any:
@@ -223,11 +233,12 @@ def record_linear(
     fun: Callable[..., Sequence[Any]],
     types: Sequence[ArrayType],
     outer: Level | None = None,
+    sparse: bool = False,
 ) -> tuple[list[Any], Joint]:
     """What `fun` gives for arguments without values, and its linear map between lists of vectors.
 
     A result that depends on the arguments is given as its type; None stays None; any other must
-    be zero.  Values of the level `outer` may not be mentioned.
+    be zero.  Values of the level `outer` may not be mentioned.  `sparse` is as in `tape_map`.
     """
     with open_level(LinearLevel) as level:
         level.forbidden = outer
@@ -243,7 +254,7 @@ def record_linear(
                 )
         level.forbidden = None
         shown = [v if n is None else type_of(n) for v, n in zip(results, nodes, strict=True)]
-        return shown, tape_map(level, params, nodes)
+        return shown, tape_map(level, params, nodes, sparse)
 
 
 def linear_joint(

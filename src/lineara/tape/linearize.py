@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.containers.boundary import repeats, same, shown
+from lineara.containers.boundary import UNTOUCHED, repeats, same, shown
 from lineara.containers.points import (
     Chart,
     is_point,
@@ -15,18 +15,22 @@ from lineara.containers.points import (
     with_units,
 )
 from lineara.containers.proxy import Places
+from lineara.cotangent import Builder
 from lineara.cotangent.batched import Batched
 from lineara.cotangent.compressed import compressed
-from lineara.cotangent.dead_lanes import seeded, unmasked
+from lineara.cotangent.dead_lanes import unmasked
+from lineara.cotangent.dependence import seeds
+from lineara.cotangent.lanes import basis_lanes
 from lineara.facts.hints import Leaf, Shaped, Tree, Value
 from lineara.facts.primitive import Box
 from lineara.facts.types import ArrayType, type_of
 from lineara.linear_map import REAL, Basis, LinearMap, Space, Work, space_of
 from lineara.tape.contributions import add
+from lineara.tape.given_builders import seeded, settled
 from lineara.tape.leaves import Gradients, Leaves, beside, may_move
 from lineara.tape.level import Entry, Level
 from lineara.tape.levels import deeper, open_level
-from lineara.tape.masked_sweep import has_nan
+from lineara.tape.masked_sweep import any_nan, has_nan, settle
 from lineara.tape.node import Array, Scalar, Traced, leaked, outlived, staged, zero
 from lineara.tape.number_sweep import numbers_ahead
 from lineara.tape.pull_reads import distribute
@@ -58,10 +62,7 @@ class Sweeps:
 
         In a trace nobody can know whether it will.
         """
-        for o in self.outs:
-            if o is not None and type(o.v) is not float and staged(o):
-                break
-        else:
+        if not self._is_staged():
             vectors = sweep(seeds)
             for g in vectors:
                 if g != g if type(g) is float else has_nan(g):
@@ -71,12 +72,17 @@ class Sweeps:
             if any(map(has_nan, seeds)):
                 return vectors
             tidy(self.tape, self.scalar, self.nodes, last=False)
-        with deeper() as depth:
-            vectors = sweep([None if s is None else seeded(s, depth) for s in seeds])
-        return [unmasked(g) for g in vectors]
+        return sweep(seeds, masked=True)
+
+    def _is_staged(self) -> bool:
+        """Whether a result has no value yet, so that nobody knows what a sweep produces."""
+        return any([o is not None and type(o.v) is not float and staged(o) for o in self.outs])
 
     @np.errstate(all="ignore")
-    def _forward(self, tangents: list[Any]) -> list[Any]:
+    def _forward(self, tangents: list[Any], masked: bool = False) -> list[Any]:
+        return seeded(self._ahead, tangents, self.nodes, masked)
+
+    def _ahead(self, tangents: list[Any]) -> list[Any]:
         for n, t in zip(self.nodes, tangents, strict=True):
             if n is not None and t is not None:
                 n.g = _as_scalar(t) if issubclass(type(n), Scalar) else t
@@ -86,12 +92,19 @@ class Sweeps:
         return [None if o is None or o.g is zero else o.g for o in self.outs]
 
     @np.errstate(all="ignore")
-    def _back(self, cotangents: list[Any]) -> list[Any]:
+    def _back(self, cotangents: list[Any], masked: bool = False) -> list[Any]:
+        return seeded(self._pulled, cotangents, self.outs, masked)
+
+    def _pulled(self, cotangents: list[Any]) -> list[Any]:
+        self._arrive(cotangents)
+        return [None if n is None else arrived(n) for n in self.nodes]
+
+    def _arrive(self, cotangents: list[Any]) -> None:
+        """The sweep back; what has arrived at the leaves is with them, unsummed."""
         for o, c in zip(self.outs, cotangents, strict=True):
             if o is not None:
                 add(o, c)
         reverse(self.tape, self.scalar, last=False)
-        return [None if n is None else arrived(n) for n in self.nodes]
 
 
 class Frozen(Sweeps):
@@ -134,6 +147,44 @@ class Frozen(Sweeps):
         like = self.like
         return vectors if like is None else _fit(vectors, cotangents, like[0], self.level)
 
+    def back_as_given(self, cotangents: list[Any]) -> list[Any]:
+        """The same, where a builder among what is given asks for builders."""
+        sparse = any([isinstance(c, Builder) for c in cotangents])
+        return self.back_sparse(cotangents) if sparse else self.back(cotangents)
+
+    def back_sparse(self, cotangents: list[Any]) -> list[Any]:
+        """Cotangents of the leaves as builders, where what was traced allows it."""
+        assert self.like is not None, "a map whose vectors take on no types gives no builders"
+        seeds = [c.copy() if isinstance(c, np.ndarray) else c for c in cotangents]
+        grads = Gradients(self.level)
+        with self.lock, np.errstate(all="ignore"):
+            try:
+                self._settled(seeds)
+                pairs = zip(self.like[0], self.nodes, strict=True)
+                return [grads.sparse(x, UNTOUCHED if n is None else n) for x, n in pairs]
+            finally:
+                tidy(self.tape, self.scalar, self.nodes, True)
+
+    def _settled(self, seeds: list[Any]) -> None:
+        """The sweep back, or a masked one where it leaves a NaN; without masks at the leaves."""
+        nodes = [n for n in self.nodes if n is not None]
+        tidy(self.tape, self.scalar, self.nodes, last=False)
+        if not self._is_staged():
+            seeded(self._arrive_sparse, seeds, self.outs, masked=False)
+            if not any_nan(self.level, nodes) or any(map(has_nan, seeds)):
+                return
+            tidy(self.tape, self.scalar, self.nodes, last=False)
+        seeded(self._arrive_sparse, seeds, self.outs, masked=True)
+        for n in nodes:
+            settle(n)
+
+    def _arrive_sparse(self, cotangents: list[Any]) -> None:
+        """The sweep back; sparse vectors become contributions to parts of the leaves."""
+        self._arrive(cotangents)
+        for n in self.nodes:
+            if n is not None:
+                settled(n)
+
     def _masked(self, sweep: Callable, seeds: list[Any]) -> list[Any]:
         tidy(self.tape, self.scalar, self.nodes, last=False)
         return super()._masked(sweep, seeds)
@@ -168,18 +219,25 @@ def linearize(
     method: Callable[..., Any],
     name: str = "linearize",
     restore: Callable[[Any], Any] = same,
+    sparse: bool | None = None,
+    tape: list[Any] | None = None,
 ) -> tuple[Any, LinearMap, Any]:
     """(value, linear map from args[argnums] to the result, aux).
 
-    `argnums`: None for all arguments.  `restore`: what a result of f is to the user.
+    `argnums`: None for all arguments.  `restore`: what a result of f is to the user.  `sparse`:
+    whether the transpose gives builders; None: where it is given one.  `tape`: an empty one that
+    watches what is recorded.
     """
     with OPENING as level:
+        if tape is not None:
+            level.start(tape)
         level.keep_copies = True  # the tape outlives the trace
         traced = _trace(level, f, args, kwargs, argnums, has_aux, method, name, restore)
         value, aux, (domain, ins, types), (codomain, outs, out_types) = traced
         frozen = Frozen(level, ins, outs, (types, out_types))
     basis = PLAIN_BASIS if level.depth == 1 else BASIS
-    L = LinearMap(frozen.forward, frozen.back, domain, codomain, frozen.work, basis)
+    back = {True: frozen.back_sparse, False: frozen.back, None: frozen.back_as_given}[sparse]
+    L = LinearMap(frozen.forward, back, domain, codomain, frozen.work, basis, tape=frozen)
     return value, L, aux
 
 
@@ -382,9 +440,13 @@ def batch_sweep(sweep: Callable, seeds: list[Any]) -> list[Any]:
 def basis_sweep(sweep: Callable, basis: Basis, plain: bool) -> list[Any]:
     """A sweep on basis vectors, as compressed as they stay where residuals are plain arrays."""
     with deeper(), deeper() as depth:
-        seeds = compressed(basis, depth) if plain else None
-        if seeds is not None:
-            return [_unbatched(g) for g in sweep(seeds)]
+        if basis.sets:
+            return [None if y is None else y.matrix for y in sweep(seeds(basis.types, depth))]
+        if basis.lanes:
+            return sweep(basis_lanes(basis.types, depth))
+        lanes = compressed(basis, depth) if plain and basis.vectors is None else None
+        if lanes is not None:
+            return [_unbatched(g) for g in sweep(lanes)]
     return batch_sweep(sweep, basis.dense())
 
 

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from lineara.cotangent import Builder
 from lineara.cotangent.batched import Batched
 from lineara.cotangent.dead_lanes import unmasked
 from lineara.cotangent.formal import Formal
-from lineara.facts.box import Piece
+from lineara.cotangent.monoid import attributes
+from lineara.facts.box import Own, Piece
 from lineara.facts.hints import Shaped
 from lineara.facts.primitive import Box, Outer
 from lineara.tape.level import Level
@@ -37,8 +39,10 @@ def settle(n: Any) -> None:
             settle(o)
 
 
-def _bare(piece: Outer | Piece) -> Any:
-    """A contribution without masks."""
+def _bare(piece: Outer | Own | Piece) -> Any:
+    """A contribution without masks, which a builder of the user's has not."""
+    if isinstance(piece, Own):
+        return piece
     moving = [name for name in piece._fields if name != "at"]
     return piece._replace(**{name: unmasked(getattr(piece, name)) for name in moving})
 
@@ -63,7 +67,7 @@ def _is_nan(n: Traced) -> bool:
         return has_nan(n.g)
     if n.g is not None and has_nan(n.g):
         return True
-    if any([has_nan(p.u if type(p) is Outer else p.x_bar) for p in k.pieces]):
+    if any([_brings_nan(p) for p in k.pieces]):
         return True
     if any([has_nan(o.g) for o in k.sums]):
         return True
@@ -83,6 +87,22 @@ def _is_nan(n: Traced) -> bool:
     return bool(few and has_nan(np.concatenate(few, axis=None))) or any(map(_is_nan, others))
 
 
+def _brings_nan(piece: Outer | Own | Piece) -> bool:
+    """Whether a contribution holds a NaN; one of finite numbers alone need not be finished."""
+    if isinstance(piece, Own):
+        parts = attributes(piece.cotangent)
+        return not all(map(_is_finite, parts)) and has_nan(piece.finish())
+    return has_nan(piece.x_bar if isinstance(piece, Piece) else piece.u)
+
+
+def _is_finite(part: object) -> bool:
+    """Whether a part of a builder is known to hold finite numbers or none."""
+    if isinstance(part, float | complex | np.number) or type(part) is np.ndarray:
+        numeric = np.asarray(part).dtype.kind in "fciub"
+        return numeric and bool(np.isfinite(part).all())
+    return part is None or isinstance(part, int | str | type | np.dtype)
+
+
 def _is_few(g: Shaped) -> bool:
     return type(g) is np.ndarray and g.size <= SMALL
 
@@ -99,6 +119,8 @@ def has_nan(g: object) -> bool:
         return bool(total != total)
     while issubclass(type(g), Scalar) and g.known:  # type: ignore[union-attr]  # a Scalar's
         g = g.v  # type: ignore[union-attr]
+    if isinstance(g, Builder):
+        return any(map(has_nan, g.arrays()))
     if isinstance(g, Box):
         if isinstance(g, Batched):
             g = g.live

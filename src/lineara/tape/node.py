@@ -20,6 +20,7 @@ from lineara.containers.points import operated
 from lineara.errors import (
     DetachError,
     LeakedVariableError,
+    MutationError,
     NoRuleError,
     StagingError,
     TypeMismatchError,
@@ -28,7 +29,7 @@ from lineara.errors import (
 from lineara.facts.box import Joint
 from lineara.facts.hints import DType, Index, Leaf, Shaped, Tree, Value
 from lineara.facts.primitive import ArrayBox, Box, Primitive, innermost, op, registry
-from lineara.facts.types import type_of
+from lineara.facts.types import show, type_of
 from lineara.ops.index import check_index, is_basic, read
 from lineara.tape.class_questions import (
     as_shown,
@@ -97,6 +98,10 @@ class Traced(ArrayBox):
     def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
         """Evaluate one level below and record the linear map beside."""
         return self.level.apply(primitive, args, params)
+
+    def scattered(self, at: Any, shape: tuple[int, ...]) -> Any:
+        """Zeros of this shape with the values at an index; several at one place are added."""
+        return op("scatter")(self, at=at, shape=shape)
 
     # --- leaving the trace -----------------------------------------------------------------
 
@@ -553,8 +558,24 @@ def _of_plain(name: str) -> Any:
 Traced.__floordiv__ = _whole_quotient  # type: ignore[method-assign]  # in place of Box's
 Traced.__rfloordiv__ = lambda p, q: _whole_quotient(q, p)  # type: ignore[method-assign]
 Traced.__str__ = _of_plain("__str__")
-for _name in ("__hash__", "as_integer_ratio", "hex", "is_integer"):
+for _name in ("__hash__", "hex", "is_integer"):
     setattr(Scalar, _name, _of_plain(_name))
+
+
+def _as_ratio(x: Scalar) -> tuple[int, int]:
+    """The plain number's, for the user's code; a library goes on with it in place of the number."""
+    frame = sys._getframe(1)
+    asker = str(frame.f_globals.get("__name__")).partition(".")[0]
+    if asker in sys.stdlib_module_names or is_library_file(frame.f_code.co_filename):
+        raise DetachError(
+            f"{asker} calculates with the integer ratio of a traced number, which would lose its "
+            "derivative; write the sum itself, or use lineara.stop_gradient(x) to mean a constant"
+        )
+    ratio: tuple[int, int] = plain(x).as_integer_ratio()
+    return ratio
+
+
+Scalar.as_integer_ratio = _as_ratio  # type: ignore[attr-defined]
 
 
 def _hashed(x: Scalar, plainly: Callable[..., Any] = Scalar.__hash__) -> int:
@@ -779,6 +800,33 @@ def _in_place(stem: str) -> Any:
 _STEMS = "add sub mul truediv pow mod floordiv matmul lshift rshift and xor or"
 for _name in _STEMS.split():
     setattr(Array, f"__i{_name}__", _in_place(_name))
+
+
+class OfArray:
+    """What an argument that is an array without axes has beside a number: it refuses writes.
+
+    It is a number in a differentiation and in a program, so other names of the array would not
+    see what is written.
+    """
+
+    __slots__ = ()
+
+    def _refuse(self, *_: object) -> Any:
+        raise MutationError(
+            f"an argument that is an array without axes ({show(type_of(self))}) was written in "
+            "place, which its other names would not see: it is a number here; bind a new value, "
+            "t = t + 1, or write into a copy, t.copy()"
+        )
+
+    def copy(self: Any, *_: str) -> Any:
+        """A number that is no array."""
+        return self * 1
+
+    __setitem__ = _refuse
+
+
+for _name in _STEMS.split():
+    setattr(OfArray, f"__i{_name}__", OfArray._refuse)
 
 
 _MEMORY = ("__array_interface__", "__array_struct__", "data", "tobytes", "tofile", "dump", "dumps")

@@ -48,8 +48,8 @@ def refused(name: str, args: Any, params: dict[str, Any], error: Exception) -> A
     given = [f"{key}={_show(value)}" for key, value in params.items()]
     with_params = f" with {', '.join(given)}" if given else ""
     verb = "is" if len(types) == 1 else "are"
-    kind = BoundsError if isinstance(error, IndexError) else ShapeError
-    return kind(f"{name}: {' and '.join(types)}{with_params} {verb} refused: {text}")
+    said = f"{name}: {' and '.join(types)}{with_params} {verb} refused: {text}"
+    return BoundsError.beside(error, said)
 
 
 def about_to_become_plain(value: Shaped) -> DetachError:

@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lineara.cotangent import combine
 from lineara.cotangent.scatter import checked_indices, sum_duplicates
+from lineara.cotangent.sparse_vector import SparseVector
 from lineara.facts.hints import Shaped
-from lineara.facts.primitive import Box, Outer, Piece, op
+from lineara.facts.primitive import Box, Outer, Own, Piece, op
 from lineara.facts.types import type_of
 from lineara.tape.lazy_zeros import blank, is_own
 from lineara.tape.node import Array, zero
@@ -220,6 +222,16 @@ def _pieces(pieces: list[Any], shape: tuple[int, ...]) -> Any:
     for p in pieces:
         if type(p) is Piece:
             yield p.at, p.x_bar
+    for own in combined([p for p in pieces if type(p) is Own]):
+        yield None, own.finish()
+
+
+def combined(owns: Iterable[Own]) -> list[Own]:
+    """The sums of builders of the user's, one for each class: two classes know no common sum."""
+    alike: dict[type, list[Own]] = {}
+    for own in owns:
+        alike.setdefault(type(own.cotangent), []).append(own)
+    return [Own(combine([o.cotangent for o in same]), same[0].read) for same in alike.values()]
 
 
 def join_outer(outers: list[Outer]) -> Any:
@@ -277,9 +289,14 @@ def _pull_boxes(g: Shaped | None, terms: list[Any], shape: tuple[int, ...]) -> A
     """The cotangent by primitives: where cotangents are of outer levels, batched or masked."""
     size = math.prod(shape)
     total = g
+    sparse = next((t for t in (g, *[t for _, t in terms]) if isinstance(t, SparseVector)), None)
     for where, t in terms:
+        if sparse is not None and where is not None and type(t) is np.ndarray:
+            t = sparse.whole(t)  # so that the sum of parts stays sparse
         if where is None:
             part = t
+        elif type(where) is Strided and isinstance(t, SparseVector) and not where.many:
+            part = t.at_strides(where.offset, where.strides, shape)
         elif type(where) in (Flat, Strided):
             inner = type_of(t).shape[where.many :] if type(where) is Strided else ()
             at = where.at if type(where) is Flat else grid(where.offset, where.strides, inner)

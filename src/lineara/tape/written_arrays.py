@@ -190,14 +190,11 @@ class WrittenView:
 
     @staticmethod
     def misfit(
-        value: Shaped, at: object, shape: tuple[int, ...], why: object
+        value: Shaped, at: object, shape: tuple[int, ...], why: Exception
     ) -> ShapeError | BoundsError:
         """The error for a value that cannot be written at an index of an array of a shape."""
-        kind = BoundsError if isinstance(why, IndexError) else ShapeError
-        return kind(
-            f"write: {type_of(value)} does not fit at [{show_index(at)}] of an array of shape "
-            f"{shape}: {why}"
-        )
+        said = f"write: {type_of(value)} does not fit at [{show_index(at)}] of an array of shape "
+        return BoundsError.beside(why, f"{said}{shape}: {why}")
 
 
 class Part(WrittenView):

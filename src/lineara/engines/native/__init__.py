@@ -1,5 +1,6 @@
 """Native code: a definition is lowered to LLVM once, and run as machine code from then on."""
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,12 +8,15 @@ import numpy as np
 
 from lineara.engines.engine import Ask, Engine, Outcome
 from lineara.engines.interpreter import Interpreter
+from lineara.engines.native import emitted
 from lineara.engines.native.kernel import Doubted, Kernel, Relaid, put_together, taken_apart
-from lineara.engines.native.lower import Lowered, lowered
+from lineara.engines.native.lower import Lowered
 from lineara.engines.native.machine_code import compiler
-from lineara.engines.native.numbers import Refused
 from lineara.facts.types import ArrayType
 from lineara.linear_a.program import Program
+
+LONG = 1.0
+"""Seconds after which a user is told what took so long."""
 
 
 class Native(Engine):
@@ -21,8 +25,6 @@ class Native(Engine):
     What it does not take it says; values that are not what a program's types say, as exact numbers,
     go to the interpreter; if `exact`, so do matrices that do not lie in C order.
     """
-
-    compiles = True
 
     def __init__(self, exact: bool = False, masks: bool = False) -> None:
         self.exact = exact
@@ -34,6 +36,8 @@ class Native(Engine):
         """Why the definition is not lowered."""
         if compiler() is None:
             return "it compiles with llvmlite, which is not installed"
+        if self.exact and name in program.noted["native relaid"]:
+            return f"{name} is not lowered: NumPy laid out a result in another order in a run"
         code = self.code(program, name)
         return code if isinstance(code, str) else None
 
@@ -41,11 +45,17 @@ class Native(Engine):
         """The definition as text of LLVM, or why there is none."""
         known, key = program.noted["native code"], self.key(program, name)
         if key not in known:
-            try:
-                known[key] = lowered(program, *key)
-            except Refused as error:
-                known[key] = f"{name} is not lowered: {error}"
+            llvm = compiler()
+            assert llvm is not None, "there is one"
+            with program.takes_time("emission"):
+                known[key] = emitted.found_or_emitted(program, key, llvm)
         return known[key]
+
+    def sites(self, program: Program, name: str) -> int:
+        """In how many places the code of a definition that it takes asks Python."""
+        code = self.code(program, name)
+        assert isinstance(code, Lowered), "it is taken"
+        return len(code.sites)
 
     def key(self, program: Program, name: str) -> tuple[str, bool, bool]:
         """What the code of a definition depends on: whether it trusts factors, and is exact."""
@@ -62,18 +72,35 @@ class Native(Engine):
     def kernel(self, program: Program, name: str) -> Kernel:
         """The definition as machine code."""
         known, key = program.noted["native"], self.key(program, name)
-        if key not in known:
+        kernel: Kernel | None = known.get(key)
+        if kernel is None:
             code, llvm = self.code(program, name), compiler()
             assert isinstance(code, Lowered), "it is taken"
             assert llvm is not None, "it is taken"
-            known[key] = Kernel(program, code, llvm)
-        return known[key]
+            with program.takes_time("LLVM"):
+                try:
+                    kernel = Kernel(program, code, llvm)
+                except RuntimeError:  # LLVM does not take what was on disk for code
+                    if not code.machine_code:
+                        raise
+                    code = emitted.emitted(program, key, code.key)
+                    assert isinstance(code, Lowered), "it was"
+                    program.noted["native code"][key] = code
+                    kernel = Kernel(program, code, llvm)
+            known[key] = kernel
+            if sum(program.seconds.values()) > LONG:
+                parts = ", ".join([f"{what} {s:.1f} s" for what, s in program.seconds.items()])
+                said = f"lineara: {name}, {code.leaves:,} operations, was compiled: {parts}"
+                print(said, file=sys.stderr, flush=True)
+            program.seconds.clear()
+        return kernel
 
     def evaluate(self, program: Program, name: str, values: list[Any], ask: Ask) -> Outcome:
         """Run the machine code."""
-        if program.noted["native relaid"].get(name):
+        if self.exact and name in program.noted["native relaid"]:
             return self.interpreter.evaluate(program, name, values, ask)
-        d, kernel = program.defs[name], self.kernel(program, name)
+        d, key = program.defs[name], self.key(program, name)
+        kernel = self.kernel(program, name)
         parts = [
             part
             for p, v in zip(d.params, values, strict=True)
@@ -86,6 +113,7 @@ class Native(Engine):
             results = iter(kernel(given))
         except Doubted:
             program.noted["native doubted"][name] = True
+            program.noted["native"].pop(key, None)  # with its memory: it never runs again
             return self.evaluate(program, name, values, ask)
         except Relaid:
             program.noted["native relaid"][name] = True
@@ -96,7 +124,7 @@ class Native(Engine):
         """The direct call of machine code that there is."""
         key = (name, self.trusts(program, name), self.exact)
         kernel = program.noted["native"].get(key)
-        if kernel is None or name in program.noted["native relaid"]:
+        if kernel is None or (self.exact and name in program.noted["native relaid"]):
             return None
         return kernel.direct(weak)
 

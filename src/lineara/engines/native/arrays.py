@@ -13,7 +13,7 @@ import numpy as np
 from lineara.engines.interpreter import Machine
 from lineara.engines.native import folds
 from lineara.engines.native import numbers as nm
-from lineara.engines.native.emit import INDEX, Emitter
+from lineara.engines.native.emit import Emitter
 from lineara.engines.native.factors import OF_MATRICES
 from lineara.engines.native.scalars import RULES, converted, pythons
 from lineara.engines.native.strided import (
@@ -22,9 +22,10 @@ from lineara.engines.native.strided import (
     at_offset,
     beside,
     broadcast,
-    offset_of,
+    over,
     part,
     spot,
+    steps_in,
     steps_of,
     strides_of,
     type_of,
@@ -44,9 +45,14 @@ def plain(x: nm.Held) -> Plain:
 
 
 def primitive(
-    em: Emitter, e: ir.Prim, held: Sequence[nm.Held], at: dict[ir.Var, nm.Held], t: ArrayType
+    em: Emitter,
+    e: ir.Prim,
+    held: Sequence[nm.Held],
+    at: dict[ir.Var, nm.Held],
+    t: ArrayType,
+    into: nm.Arr | None = None,
 ) -> nm.Held:
-    """The value of a primitive, by the first that has code for it."""
+    """The value of a primitive, by the first that has code for it; it may be put `into` memory."""
     if e.name == "live_factor" and em.demand.trusts(e):
         return trusted(em, plain(held[1]), t)
     args = list(map(plain, held))
@@ -69,7 +75,7 @@ def primitive(
     elif e.name in OF_MATRICES and not em.exact:
         y = OF_MATRICES[e.name](em, e, args, t, lambda: called_back(em, e, at, t))
     elif kind is not None:
-        y = elementwise(em, e, args, t, kind)
+        y = elementwise(em, e, args, t, kind, into)
     return called_back(em, e, at, t) if y is None else y
 
 
@@ -101,27 +107,29 @@ def of_numbers(
 
 
 def elementwise(
-    em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType, kind: str
+    em: Emitter,
+    e: ir.Prim,
+    args: list[Plain],
+    t: ArrayType,
+    kind: str,
+    into: nm.Arr | None = None,
 ) -> nm.Arr | None:
-    """An array of arrays of its shape, and of numbers."""
-    if any(
-        [
-            isinstance(x, nm.Arr) and (x.type.shape != t.shape or not nm.kind_of(x.type))
-            for x in args
-        ]
-    ):
+    """An array of numbers, and of arrays that have its shape or are broadcast to it."""
+    arrays = [x for x in args if isinstance(x, nm.Arr)]
+    if any([nm.kind_of(x.type) is None for x in arrays]):
         return None
-    sure = t.ndim < 2 or all([x.as_numpys for x in args if isinstance(x, nm.Arr)])
+    sure = t.ndim < 2 or all([x.as_numpys for x in arrays])
     rule = RULES.get(e.name)
     if rule is None:
-        return by_loop(em, e, args, t, kind)
+        return by_loop(em, e, args, t, kind, into)
     with em.trial():
         numbers = [em.load(x) if isinstance(x, nm.Arr) else x for x in args]
-        if rule(em, kind, numbers) is None:
-            return by_loop(em, e, args, t, kind)
+        fits = rule(em, kind, numbers) is not None
+    if not fits:
+        return by_loop(em, e, args, t, kind, into)
     with em.kept(args):
-        y = em.array(t)._replace(as_numpys=sure)
-    steps = [steps_of(x) if isinstance(x, nm.Arr) else [0] * t.ndim for x in args]
+        y = (into or em.array(t))._replace(as_numpys=sure)
+    steps = [steps_in(x, t.ndim) for x in args]
     with em.nest(t.shape, *steps, strides_of(t.shape)) as (*of, to):
         value = rule(em, kind, [at_offset(em, x, i) for x, i in zip(args, of, strict=True)])
         assert value is not None
@@ -129,21 +137,34 @@ def elementwise(
     return y
 
 
-def by_loop(em: Emitter, e: ir.Prim, args: Sequence[Plain], t: ArrayType, kind: str) -> Any:
+def by_loop(
+    em: Emitter,
+    e: ir.Prim,
+    args: Sequence[Plain],
+    t: ArrayType,
+    kind: str,
+    into: nm.Arr | None = None,
+) -> Any:
     """The value by the loop of a ufunc, if it has one for these kinds."""
     if not isinstance(e.primitive, Elementwise | Constant) or e.params:
         return None
     f = getattr(e.primitive, "array", getattr(np, e.name, None))
     if not isinstance(f, np.ufunc) or f.nout != 1:
         return None
+    if any([isinstance(x, nm.Arr) and x.type.shape != t.shape for x in args]):
+        return None
     kinds = tuple([nm.kind_of(type_of(x)) or "" for x in args])
-    loop = numpy_loop(f, kinds, kind) if len(args) == f.nin else None
+    kinds = loop_kinds(f, kinds) if len(args) == f.nin else ()
+    loop = numpy_loop(f, kinds, kind) if kinds else None
     if loop is None:
         return None
     args = list(map(plain, em.in_order(args)))
+    for i, (x, k) in enumerate(zip(args, kinds, strict=True)):
+        with em.kept(args):
+            args[i] = in_kind(em, x, k)
     sure = t.ndim < 2 or all([x.as_numpys for x in args if isinstance(x, nm.Arr)])
     with em.kept(args):
-        y = em.array(t)._replace(as_numpys=sure) if t.shape else None
+        y = (into or em.array(t))._replace(as_numpys=sure) if t.shape else None
     places = []
     for x in args:
         places.append(em.address(x) if isinstance(x, nm.Arr) else boxed(em, x))
@@ -157,6 +178,38 @@ def by_loop(em: Emitter, e: ir.Prim, args: Sequence[Plain], t: ArrayType, kind: 
         byte = em.let(f"load i8, ptr {places[-1]}")
         return nm.Num(kind, em.let(f"trunc i8 {byte} to i1"))
     return nm.Num(kind, em.let(f"load double, ptr {places[-1]}"))
+
+
+def loop_kinds(f: np.ufunc, kinds: tuple[str, ...]) -> tuple[str, ...]:
+    """The kinds that NumPy casts arguments to: of the first loop that they fit safely, or none."""
+    if "" in kinds:
+        return ()
+    given = [np.dtype(CODES[k]) for k in kinds]
+    for types in f.types:
+        codes = types.partition("->")[0]
+        if all([np.can_cast(t, c, "safe") for t, c in zip(given, codes, strict=True)]):
+            return tuple([KIND_OF_CODE.get(c, "") for c in codes])
+    return ()
+
+
+CODES = {"f64": "d", "i64": "l" if np.dtype("l").itemsize == 8 else "q", "bool": "?"}
+KIND_OF_CODE = {code: kind for kind, code in CODES.items()}
+
+
+def in_kind(em: Emitter, x: Plain, kind: str) -> Plain:
+    """A number or an array in another kind, which holds all of its numbers."""
+    if nm.kind_of(type_of(x)) == kind:
+        return x
+    if isinstance(x, nm.Num):
+        y = converted(em, x, kind)
+        assert y is not None, "it fits"
+        return y
+    cast_ = em.array(ArrayType(x.type.shape, np.dtype(CODES[kind])))
+    with em.each(x.type.size) as i:
+        number = converted(em, em.load(x, i), kind)
+        assert number is not None, "it fits"
+        em.store(number, cast_, i)
+    return cast_._replace(as_numpys=x.as_numpys)
 
 
 def boxed(em: Emitter, x: nm.Num) -> str:
@@ -183,7 +236,7 @@ def looped(
             where = em.let(f"getelementptr inbounds i64, ptr {table}, i64 {i}")
             em.line(f"store {kind} {value}, ptr {where}")
     f = em.outside(name, "void (ptr, ptr, ptr, ptr)")
-    em.addresses[name] = loop.address
+    em.addresses[name], em.loops[name] = loop.address, loop.of
     data = "null"
     if loop.data:  # by its name too, so that the text is one in every process
         data = em.outside(f"{name}.data", "void ()")
@@ -259,17 +312,15 @@ def indexed(
     if not isinstance(x, nm.Arr) or nm.kind_of(x.type) is None:
         return None
     where = spot(em, x, parts, at, lambda: called_back(em, e, at, t))
-    if where is None or (em.exact and not where.is_plain):
+    if where is None or (em.exact and not where.in_order):
         return None
     assert where.shape == t.shape
-    if where.table is None:
+    if not where.is_looked_up:
         return part(em, x, where) if t.shape else em.load(x, where.start)
-    with em.kept(args):
+    with em.kept([*args, *where.kept]):
         y = em.array(t)
-    places = em.literal(where.table, ArrayType(t.shape, INDEX.dtype))
-    assert isinstance(places, nm.Arr), "it has axes"
-    with em.each(t.size) as i:
-        em.store(em.load(x, offset_of(em, where.start, em.load(places, i))), y, i)
+    with over(em, where, strides_of(t.shape)) as (to, place):
+        em.store(em.load(x, place), y, to)
     return y
 
 
@@ -284,9 +335,9 @@ def scattered(
         return None
     with em.trial():
         where = spot(em, em.array(t), parts, at, lambda: None)
-    if where is None or where.shape != type_of(v).shape or (em.exact and not where.is_plain):
+    if where is None or where.shape != type_of(v).shape or (em.exact and not where.in_order):
         return None
-    with em.kept(args):
+    with em.kept([*args, *where.kept]):
         y = em.array(t)
     em.cleared(y)
     where = spot(em, y, parts, at, lambda: called_back(em, e, at, t))
@@ -317,12 +368,12 @@ def written(
     if where is None or not isinstance(x, nm.Arr) or kind is None:
         return called_back(em, e, at, t)
     if (value is not None and type_of(value).shape != where.shape) or (
-        em.exact and not where.is_plain
+        em.exact and not where.in_order
     ):
         return called_back(em, e, at, t)
     where = spot(em, x, parts, at, lambda: called_back(em, e, at, t))
     assert where is not None
-    with em.kept([value]):
+    with em.kept([value, *where.kept]):
         y = em.own(x, mine)
     if isinstance(e, ir.Accum):
         accumulated(em, y, where, value, kind)
@@ -390,7 +441,8 @@ def joined(
     em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
 ) -> Plain | None:
     """Arrays one after the other along an axis; `stack` makes an axis for them."""
-    if nm.kind_of(t) is None or any([type_of(x).dtype != t.dtype for x in args]) or em.exact:
+    kind = nm.kind_of(t)
+    if kind is None or any([not joins(type_of(x), t) for x in args]) or em.exact:
         return None
     with em.kept(args):
         y = em.array(t)
@@ -402,9 +454,16 @@ def joined(
         strides = tuple(steps if e.name == "concat" else steps[1:])
         where = Spot(nm.constant("i64", begin * steps[axis]), shape, strides)
         with beside(em, x, where) as (value, to):
-            em.store(value, y, to)
+            number = converted(em, value, kind)
+            assert number is not None, "it joins"
+            em.store(number, y, to)
         begin += shape[axis] if e.name == "concat" else 1
     return y
+
+
+def joins(x: ArrayType, t: ArrayType) -> bool:
+    """Whether elements go into an array of that type as they are, or as numbers that fit."""
+    return nm.kind_of(x) is not None and np.can_cast(x.dtype, t.dtype, "safe")
 
 
 def cast(
@@ -445,27 +504,6 @@ def by_fold(rule: Callable[..., Plain | None]) -> "Shaping":
     return folded
 
 
-def attained(
-    em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
-) -> Plain | None:
-    """Which elements are the extremum of their lane, or no number."""
-    kinds = {nm.kind_of(type_of(x)) for x in args}
-    if kinds != {"f64"} or em.exact or not t.shape:
-        return None
-    with em.kept(args):
-        y = em.array(t)
-    steps = []
-    for x in args:
-        shape = type_of(x).shape
-        near = [0 if n == 1 else k for n, k in zip(shape, steps_of(x), strict=True)]
-        steps.append([0] * (t.ndim - len(shape)) + near)
-    with em.nest(t.shape, *steps, strides_of(t.shape)) as (*of, to):
-        a, b = [em.text(at_offset(em, x, i)) for x, i in zip(args, of, strict=True)]
-        same, odd = em.let(f"fcmp oeq double {a}, {b}"), em.let(f"fcmp uno double {a}, {a}")
-        em.store(nm.Num("bool", em.let(f"or i1 {same}, {odd}")), y, to)
-    return y
-
-
 Shaping = Callable[[Emitter, ir.Prim, list[Plain], dict[ir.Var, nm.Held], ArrayType], Plain | None]
 OF_ARRAYS: dict[str, Shaping] = {
     "index": indexed,
@@ -480,10 +518,11 @@ OF_ARRAYS: dict[str, Shaping] = {
     "ties": by_fold(folds.summed),
     "max": by_fold(folds.extreme),
     "min": by_fold(folds.extreme),
-    "attains": attained,
     "matmul": by_fold(folds.multiplied),
     "einsum": by_fold(folds.contracted),
 }
-STRIDED = {"sum", "ties", "max", "min", "attains", "matmul", "einsum", "permute_dims", "index",
+STRIDED = {"sum", "ties", "max", "min", "matmul", "einsum", "permute_dims", "index",
            "broadcast_to", "concat", "stack", "scatter", *OF_MATRICES}  # fmt: skip
 """What reads arrays whose places are any number of elements apart."""
+STEPS = {"astype", "broadcast_to"}
+"""What has a rule for numbers, though it has code of its own for arrays."""

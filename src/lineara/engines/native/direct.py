@@ -3,13 +3,17 @@
     ptr @call(ptr %self, ptr %args, i64 %n)     METH_FASTCALL; self is a tuple
 
 Floats and whole numbers are read, arrays lend their memory, results are new; the GIL is released
-while the definition runs.  Python's and NumPy's objects are used by the documented functions of C
-alone, so nothing is assumed about how they are laid out.  What does not fit gives NotImplemented,
-and the caller goes the long way; so does it where the run has to be done again.
+while the definition runs, unless that is short.  What does not fit gives NotImplemented, and the
+caller goes the long way; so does it where the run has to be done again.
+
+Objects are used by the documented functions of C.  An array of the very class and dtype that lies
+as it should is read, and made, as NumPy's headers say, where they are right (symbols.py): the
+buffer protocol takes longer than the rest of a call.
 
 self holds the address of a table, what answers a failed run, NotImplemented, what makes each array
 that is a result, and what makes NumPy's number of each result that is one, or NotImplemented for
-Python's.  The table has the workspace that no run uses, and the addresses of the constants.
+Python's.  The table has the workspace that no run uses, the addresses of the constants, and what
+arrays are read and made by: the class, what makes one, and the dtypes.
 """
 
 import ctypes
@@ -20,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from lineara.engines.native.numbers import kind_of
+from lineara.engines.native.symbols import FIELDS, address_of, array_maker
 from lineara.facts.types import ArrayType
 
 WORDS = 4096  # of a call's io, which is on the stack
@@ -53,14 +58,25 @@ API = {
 }
 
 
-def address_of(name: str) -> int | None:
-    """Where a function of Python's C interface, or of the C library, is."""
-    for library in (ctypes.pythonapi, ctypes.CDLL(None)):
-        try:
-            return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
-        except AttributeError:
-            continue
-    return None
+LYING = 0x0101  # NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED
+SHORT = 1000
+"""Operations, and numbers in memory, up to which a run keeps the GIL: some microseconds."""
+
+
+def described(inputs: Sequence[ArrayType], outputs: Sequence[ArrayType]) -> list[np.dtype]:
+    """The dtypes of arrays that are read and made as NumPy's headers say; none where they are not.
+
+    Those are NumPy's own, of which arrays have one object each; a type may have an equal one.
+    """
+    arrays = [t.dtype for t in (*inputs, *outputs) if t.shape]
+    own = dict.fromkeys([np.dtype(d.char) for d in arrays if d == np.dtype(d.char)])
+    return list(own) if array_maker() is not None else []
+
+
+def objects_of(inputs: Sequence[ArrayType], outputs: Sequence[ArrayType]) -> list[int]:
+    """What stands in the table of them: the class of arrays, what makes one, and the dtypes."""
+    dtypes = described(inputs, outputs)
+    return [id(np.ndarray), array_maker() or 0, *map(id, dtypes)] if dtypes else []
 
 
 def is_direct(t: ArrayType, kinds: Sequence[str]) -> bool:
@@ -78,9 +94,11 @@ class Text:
         constants: int,
         slots: Sequence[tuple[int | None, int | None]],
         workspace: int,
+        short: bool,
     ) -> None:
         self.inputs, self.outputs, self.constants = inputs, outputs, constants
-        self.slots, self.workspace = slots, workspace
+        self.slots, self.workspace, self.short = slots, workspace, short
+        self.dtypes = described(inputs, outputs)
         self.lines: list[str] = []
         self.used: dict[str, str] = {}
         self.names = 0
@@ -138,6 +156,55 @@ class Text:
         self.must(self.let(f"and i1 {fine}, {self.let(f'icmp eq i64 {low}, 0')}"), otherwise)
         return memory
 
+    def field(self, x: str, name: str, kind: str = "ptr") -> str:
+        """A field of an array."""
+        return self.let(
+            f"load {kind}, ptr " + self.let(f"getelementptr i8, ptr {x}, i64 {FIELDS[name]}")
+        )
+
+    def known(self, i: int) -> str:
+        """One of the objects that arrays are read and made by."""
+        return self.let(f"load ptr, ptr {self.at('%table', 1 + self.constants + i)}")
+
+    def lent(self, x: str, i: int, t: ArrayType) -> None:
+        """The word of an argument: its memory, read off the array or by the buffer protocol."""
+        if t.dtype in self.dtypes:
+            self.names += 1
+            lend, ready = f"lend{self.names}", f"ready{self.names}"
+
+            def same(kind: str, value: str, stated: object) -> None:
+                self.must(self.let(f"icmp eq {kind} {value}, {stated}"), lend)
+
+            same("ptr", self.field(x, "CLASS"), self.known(0))
+            same("ptr", self.field(x, "DTYPE"), self.known(2 + self.dtypes.index(t.dtype)))
+            same("i32", self.let(f"and i32 {self.field(x, 'FLAGS', 'i32')}, {LYING}"), LYING)
+            same("i32", self.field(x, "AXES", "i32"), t.ndim)
+            dims = self.field(x, "DIMS")
+            for k, n in enumerate(t.shape):
+                same("i64", self.let(f"load i64, ptr {self.at(dims, k)}"), n)
+            self.put(self.field(x, "DATA"), "ptr", i)
+            self.line(f"br label %{ready}")
+            self.lines.append(f"{lend}:")
+            self.put(self.buffer(x, i, t, READ, "unfit"), "ptr", i)
+            self.line(f"br label %{ready}")
+            self.lines.append(f"{ready}:")
+        else:
+            self.put(self.buffer(x, i, t, READ, "unfit"), "ptr", i)
+
+    def new(self, output: int, t: ArrayType) -> str:
+        """The memory of a result, which is a new array."""
+        if t.dtype not in self.dtypes:
+            made = self.there(self.call("PyObject_CallNoArgs", self.held(MAKERS + output)), "over")
+            self.line(f"store ptr {made}, ptr {self.at('%made', output)}")
+            return self.buffer(made, len(self.inputs) + output, t, WRITTEN, "over")
+        for k, n in enumerate(t.shape):
+            self.line(f"store i64 {n}, ptr {self.at('%dims', k)}")
+        of = f"ptr {self.known(0)}, i32 {t.ndim}, ptr %dims, i32 {t.dtype.num}"
+        rest = "ptr null, ptr null, i32 0, i32 0, ptr null"
+        made = self.there(self.let(f"call ptr {self.known(1)}({of}, {rest})"), "over")
+        self.line(f"store ptr {made}, ptr {self.at('%made', output)}")
+        return self.field(made, "DATA")
+
     def put(self, value: str, kind: str, i: int) -> None:
         """A word for the definition."""
         self.line(f"store {kind} {value}, ptr {self.at('%words', i)}")
@@ -147,7 +214,7 @@ class Text:
         for i, t in enumerate(self.inputs):
             x = self.let(f"load ptr, ptr {self.at('%args', i)}")
             if t.shape:
-                self.put(self.buffer(x, i, t, READ, "unfit"), "ptr", i)
+                self.lent(x, i, t)
                 continue
             kind, read, failed = "double", "PyFloat_AsDouble", "fcmp oeq double {}, -1.0"
             if kind_of(t) == "i64":
@@ -174,11 +241,7 @@ class Text:
             if output is None:
                 where = self.let(f"getelementptr inbounds i8, ptr %begin, i64 {place}")
             else:
-                made = self.call("PyObject_CallNoArgs", self.held(MAKERS + output))
-                self.there(made, "over")
-                self.line(f"store ptr {made}, ptr {self.at('%made', output)}")
-                t = self.outputs[output]
-                where = self.buffer(made, len(self.inputs) + output, t, WRITTEN, "over")
+                where = self.new(output, self.outputs[output])
             self.put(where, "ptr", k + i)
 
     def numbers(self, first: int) -> None:
@@ -220,6 +283,7 @@ class Text:
             f"  %words = alloca [{first + made + 1} x i64], align 64",
             f"  %views = alloca [{10 * views + 1} x i64], align 16",
             f"  %made = alloca [{made + 1} x ptr], align 16",
+            f"  %dims = alloca [{max([t.ndim for t in self.outputs], default=0) + 1} x i64]",
             "  %answer = alloca ptr",
             "  %used = alloca ptr",
             "  store ptr null, ptr %answer",
@@ -231,16 +295,17 @@ class Text:
             self.line(f"store ptr null, ptr {self.at('%made', i)}")
         self.line(f"%many = icmp eq i64 %n, {len(self.inputs)}")
         self.must("%many", "unfit")
-        self.arguments()
         table = self.call("PyLong_AsVoidPtr", self.held(TABLE))
         self.line(f"%table = getelementptr inbounds i8, ptr {table}, i64 0")
+        self.arguments()
         if self.workspace:
             self.works()
         self.memory()
-        thread = self.call("PyEval_SaveThread")
+        thread = "" if self.short else self.call("PyEval_SaveThread")
         number = self.let("ptrtoint ptr %words to i64")
         status = self.let(f"call i32 @run(ptr %words, i64 {number})")
-        self.call("PyEval_RestoreThread", thread)
+        if thread:
+            self.call("PyEval_RestoreThread", thread)
         self.names += 1
         self.line(f"br i1 {self.let(f'icmp eq i32 {status}, 0')}, label %ran, label %failed")
         self.lines.append("failed:")

@@ -26,6 +26,8 @@ from lineara.linear_a.show import show_binding, show_leaf
 
 SITES = 2  # of the places where tables end
 LISTED = "; "  # begins a comment of LLVM's
+ROLLED = 1_000_000
+"""The number of the fact that a loop is not unrolled; its loops have the next ones."""
 LARGEST = 20_000  # leaves, written where they are called
 INDEX = ArrayType((), np.dtype(np.int64))
 
@@ -112,16 +114,20 @@ class Emitter(Code):
         self.open: list[str] = []  # the definitions that are being written
         self.deaths: dict[str, Deaths] = {}
         self.leaves = 0
+        self.rolled = 0  # loops that are not unrolled
+        self.in_blocks = False  # whether loops over places are parts of a larger one
         self.trying = False  # whether the lines are emitted on trial and dropped
         self.scratch = 1
         self.helpers: dict[str, str] = {}  # functions of this module, by their names
         self.taped: list[
             tuple[int | None, ArrayType]
         ] = []  # columns of tapes: rounds, type of a row
+        self.fused: list[str] = []  # in words, for the report
         self.listed = False  # whether the program's lines stand in the text, as comments
         self.addresses: dict[
             str, int
         ] = {}  # of functions outside, by the names that they have here
+        self.loops: dict[str, Any] = {}  # which loop of NumPy's a name is
 
     # --- definitions ---------------------------------------------------------------------------
 
@@ -158,11 +164,18 @@ class Emitter(Code):
         *rows, at_last = dying[block]
         wanted = (True,) * len(types) if wanted is None else tuple(wanted)
         needed, runs = self.demand.block(block, wanted)
+        left = set(runs)  # those that are not emitted, with lines before them or alone
         for i, (b, dead) in enumerate(zip(block.bindings, rows, strict=True)):
-            if i in runs:
+            if i in left:
+                left -= self.region(block, i, left, env)
+            if i in left:
                 self.tell(b)
-            if i not in runs:
-                values: Sequence[nm.Held] = [nm.UNREAD] * len(b.vars)
+            is_done = i in runs and i not in left
+            left.discard(i)
+            if is_done:
+                values: Sequence[nm.Held] = [env[v] for v in b.vars]
+            elif i not in runs:
+                values = [nm.UNREAD] * len(b.vars)
             elif isinstance(b, ir.Unpack):
                 whole = env[b.arg]
                 assert isinstance(whole, nm.Tup), "what is taken apart is a product"
@@ -268,6 +281,12 @@ class Emitter(Code):
         self, e: ir.Prim, args: list[nm.Held], at: dict[ir.Var, nm.Held], t: ArrayType
     ) -> nm.Held:
         """The value of a primitive."""
+        raise NotImplementedError
+
+    def region(
+        self, block: ir.Block, start: int, runs: set[int], env: dict[ir.Var, nm.Held]
+    ) -> set[int]:
+        """Bindings of a block that are emitted together, from one on; those that are done."""
         raise NotImplementedError
 
     def written(
@@ -529,7 +548,7 @@ class Emitter(Code):
         """What grows as code is emitted."""
         return (
             self.sites, self.lines, self.entry, self.slots, self.constants, self.arenas,
-            self.emptied, self.taped,
+            self.emptied, self.taped, self.fused,
         )  # fmt: skip
 
     def back_to(self, places: tuple[Any, ...]) -> None:
@@ -548,8 +567,8 @@ class Emitter(Code):
         self.back_to(places)
 
     @contextmanager
-    def each(self, n: int) -> Iterator[nm.Num]:
-        """A loop over n elements; gives the position."""
+    def each(self, n: int, rolled: bool = False) -> Iterator[nm.Num]:
+        """A loop over n elements; gives the position.  LLVM unrolls none that is `rolled`."""
         r = nm.Round(n)
         before, head, body, after = self.label, *map(self.name, ("head", "body", "after"))
         self.jump(head)
@@ -563,7 +582,11 @@ class Emitter(Code):
         more = self.let(f"add nuw nsw i64 {r.register}, 1")
         phi = f"phi i64 [0, %{before}], [{more}, %{self.label}]"
         self.lines[place] = f"  {r.register} = {phi}"
-        self.jump(head)
+        if rolled:
+            self.rolled += 1
+            self.line(f"br label %{head}, !llvm.loop !{ROLLED + self.rolled}")
+        else:
+            self.jump(head)
         self.block(after)
 
     @contextmanager
@@ -578,8 +601,9 @@ class Emitter(Code):
                 merged.append((n, steps))
         offsets = [nm.Affine(0) for _ in strides]
         with ExitStack() as loops:
-            for n, steps in merged:
-                i = loops.enter_context(self.each(n)).affine
+            for j, (n, steps) in enumerate(merged, 1):
+                rolled = len(merged) > 1 and (self.in_blocks or j == len(merged))
+                i = loops.enter_context(self.each(n, rolled)).affine
                 assert i is not None, "a loop counts its rounds"
                 offsets = [a.plus(i, k) for a, k in zip(offsets, steps, strict=True)]
             yield [nm.Num("i64", affine=a) for a in offsets]

@@ -31,6 +31,10 @@ from lineara.linear_a import syntax as ir
 
 LONG = 32
 """Terms from which a sum has partial sums."""
+WIDE = 32
+"""Results beside each other that are folded as one vector, which registers hold."""
+REUSED = 8
+"""How often a number of an operand is read if the operand is copied into another order."""
 LARGE = 32**3
 """Products of numbers from which a product of matrices is the BLAS'."""
 
@@ -83,41 +87,58 @@ def folded(
     sums: Sequence[Axis],
     t: ArrayType,
     how: How = SUM,
+    so_far: nm.Arr | None = None,
 ) -> Plain:
-    """The result of the type t, whose places are those of `outs`, in C order."""
+    """The result of the type t, whose places are those of `outs`, in C order.
+
+    `so_far` has what was folded before, and gets the result.
+    """
     kind = nm.kind_of(t)
     assert kind is not None, "a register holds it"
-    start = nm.constant(kind, how.start if kind == "f64" else 0)
+    start = initial(how, kind)
 
-    def alone(at: Sequence[nm.Num]) -> nm.Num:
+    def alone(at: Sequence[nm.Num], begin: nm.Num) -> nm.Num:
         """One result, whose operands begin at these offsets."""
-        merged = [a for a in sums if a.n != 1]
-        beside = len(merged) == 1 and all([k == 1 for k in merged[0].steps])
-        floats = all([isinstance(x, nm.Arr) and nm.kind_of(x.type) == "f64" for x in args])
-        if how is SUM and floats and beside and merged[0].n >= LONG and len(args) <= 2:
-            return long_sum(em, args, at, merged[0].n)
-        cell = em.at_entry(f"alloca {nm.LLVM[kind]}")
-        em.line(f"store {nm.LLVM[kind]} {em.text(start)}, ptr {cell}")
+        if so_far is None and how is SUM and is_long(args, sums):
+            return long_sum(em, args, at, sums[0].n)
+        counted = how is SUM and {nm.kind_of(type_of(x)) for x in args} == {"bool"}
+        of, first = ("i64", initial(how, "i64")) if counted else (kind, begin)
+        cell = em.at_entry(f"alloca {nm.LLVM[of]}")
+        em.line(f"store {nm.LLVM[of]} {em.text(first)}, ptr {cell}")
         with em.nest([a.n for a in sums], *steps(sums, len(args))) as more:
             places = [offset_of(em, i, j) for i, j in zip(at, more, strict=True)]
-            now = nm.Num(kind, em.let(f"load {nm.LLVM[kind]}, ptr {cell}"))
-            y = combined(em, how, kind, now, term(em, args, places, kind))
-            em.line(f"store {nm.LLVM[kind]} {em.text(y)}, ptr {cell}")
-        return nm.Num(kind, em.let(f"load {nm.LLVM[kind]}, ptr {cell}"))
+            now = nm.Num(of, em.let(f"load {nm.LLVM[of]}, ptr {cell}"))
+            y = combined(em, how, of, now, term(em, args, places, of))
+            em.line(f"store {nm.LLVM[of]} {em.text(y)}, ptr {cell}")
+        y = nm.Num(of, em.let(f"load {nm.LLVM[of]}, ptr {cell}"))
+        if not counted:
+            return y
+        count = converted(em, y, kind)
+        assert count is not None, "a count has every kind"
+        return combined(em, how, kind, begin, count)  # whole numbers, so the order is free
 
     sums = merged_axes(sums)
+    if sums and not is_long(args, sums):
+        args, outs, sums = packed(em, args, outs, sums)
     if not t.shape:
-        return alone([nm.constant("i64", 0)] * len(args))
+        y = alone([nm.constant("i64", 0)] * len(args), em.load(so_far) if so_far else start)
+        if so_far:
+            em.store(y, so_far)
+        return y
     with em.kept(args):
-        y = em.array(t)
+        y = so_far or em.array(t)
     shape = [a.n for a in outs]
     own = strides_of(shape)
     row = next((i for i in reversed(range(len(outs))) if outs[i].n != 1), None)
     if row is not None and sums and set(outs[row].steps) in ({1}, {0, 1}):
-        with em.nest([t.size], [1]) as (i,):
-            em.store(start, y, i)
+        if so_far is None:
+            filled(em, start, y)
         rest = [a for i, a in enumerate(outs) if i != row]
         mine = [k for i, k in enumerate(own) if i != row]
+        if outs[row].n <= WIDE and {nm.kind_of(type_of(x)) for x in args} == {kind} == {"f64"}:
+            with em.nest([a.n for a in rest], *steps(rest, len(args)), mine) as (*at, to):
+                row_of(em, args, at, outs[row], sums, how, y, to)
+            return y
         axes = [*rest, *sums, outs[row]]
         mine += [0] * len(sums) + [1]
         with em.nest([a.n for a in axes], *steps(axes, len(args)), mine) as (*at, to):
@@ -125,8 +146,100 @@ def folded(
             em.store(combined(em, how, kind, em.load(y, to), value), y, to)
         return y
     with em.nest(shape, *steps(outs, len(args)), own) as (*at, to):
-        em.store(alone(at), y, to)
+        em.store(alone(at, em.load(y, to) if so_far else start), y, to)
     return y
+
+
+def packed(
+    em: Emitter, args: Sequence[Plain], outs: Sequence[Axis], sums: Sequence[Axis]
+) -> tuple[Sequence[Plain], Sequence[Axis], Sequence[Axis]]:
+    """Operands read many times are copied so that they lie along the last axis of the result."""
+    row = next((i for i in reversed(range(len(outs))) if outs[i].n != 1), None)
+    if row is None:
+        return args, outs, sums
+    axes = [*outs, *sums]
+    terms = math.prod([a.n for a in axes])
+    args = list(args)
+    for i, x in enumerate(args):
+        step = axes[row].steps[i]
+        own = [j for j, a in enumerate(axes) if a.steps[i] and j != row]
+        size = axes[row].n * math.prod([axes[j].n for j in own])
+        if step in (0, 1) or not isinstance(x, nm.Arr) or REUSED * size > terms:
+            continue
+        shape = tuple([axes[j].n for j in (*own, row)])
+        with em.kept(args):
+            y = em.array(ArrayType(shape, x.type.dtype))
+        old = [axes[j].steps[i] for j in (*own, row)]
+        new = dict(zip((*own, row), strides_of(shape), strict=True))
+        with em.nest(shape, old, [*new.values()]) as (of, to):
+            em.store(em.load(x, of), y, to)
+        args[i] = y
+        axes = [
+            Axis(a.n, tuple([new.get(j, 0) if k == i else s for k, s in enumerate(a.steps)]))
+            for j, a in enumerate(axes)
+        ]
+    return args, axes[: len(outs)], axes[len(outs) :]
+
+
+def row_of(
+    em: Emitter,
+    args: Sequence[Plain],
+    at: Sequence[nm.Num],
+    row: Axis,
+    sums: Sequence[Axis],
+    how: How,
+    y: nm.Arr,
+    to: nm.Num,
+) -> None:
+    """Results that lie beside each other and go on from what y has: a vector while it is folded."""
+    if not row.n:  # LLVM has no vector of none
+        return
+    vector = f"<{row.n} x double>"
+    cell = em.at_entry(f"alloca {vector}, align 64")
+    so_far = em.let(f"load {vector}, ptr {em.address(y, to)}, align 8")
+    em.line(f"store {vector} {so_far}, ptr {cell}")
+    with em.nest([a.n for a in sums], *steps(sums, len(args))) as more:
+        value = ""
+        for x, step, i, j in zip(args, row.steps, at, more, strict=True):
+            place = offset_of(em, i, j)
+            if step:
+                assert isinstance(x, nm.Arr), "it has steps"
+                factor = em.let(f"load {vector}, ptr {em.address(x, place)}, align 8")
+            else:
+                number = em.text(at_offset(em, x, place))
+                one = em.let(f"insertelement {vector} poison, double {number}, i64 0")
+                factor = em.let(
+                    f"shufflevector {vector} {one}, {vector} poison, "
+                    f"<{row.n} x i32> zeroinitializer"
+                )
+            value = em.let(f"fmul {vector} {value}, {factor}") if value else factor
+        now = em.let(f"load {vector}, ptr {cell}")
+        if how.rule == "add":
+            now = em.let(f"fadd {vector} {now}, {value}")
+        else:
+            f = em.outside(f"llvm.{how.rule}.v{row.n}f64", f"{vector} ({vector}, {vector})")
+            now = em.let(f"call {vector} {f}({vector} {now}, {vector} {value})")
+        em.line(f"store {vector} {now}, ptr {cell}")
+    last = em.let(f"load {vector}, ptr {cell}")
+    em.line(f"store {vector} {last}, ptr {em.address(y, to)}, align 8")
+
+
+def initial(how: How, kind: str) -> nm.Num:
+    """From what a fold begins."""
+    return nm.constant(kind, how.start if kind == "f64" else 0)
+
+
+def filled(em: Emitter, x: nm.Num, y: nm.Arr) -> None:
+    """A number in all places of an array in C order."""
+    with em.nest([y.type.size], [1]) as (i,):
+        em.store(x, y, i)
+
+
+def is_long(args: Sequence[Plain], sums: Sequence[Axis]) -> bool:
+    """Whether a sum has partial sums: it is of floats that lie beside each other."""
+    beside = len(sums) == 1 and set(sums[0].steps) == {1} and sums[0].n >= LONG
+    floats = all([isinstance(x, nm.Arr) and nm.kind_of(x.type) == "f64" for x in args])
+    return beside and floats and len(args) <= 2
 
 
 def steps(axes: Sequence[Axis], k: int) -> list[list[int]]:
@@ -153,17 +266,25 @@ def merged_axes(axes: Sequence[Axis]) -> list[Axis]:
 def long_sum(em: Emitter, args: Sequence[Plain], at: Sequence[nm.Num], n: int) -> nm.Num:
     """The sum of n products of what lies beside each other, by 32 partial sums."""
     name = "lineara.sum" if len(args) == 1 else "lineara.dot"
-    em.helpers[name] = partial_sums(name, len(args))
-    for f, t in (("fadd", "double (double, <8 x double>)"),):
-        em.outside(f"llvm.vector.reduce.{f}.v8f64", t)
     places = [em.address(x, i) for x, i in zip(args, at, strict=True) if isinstance(x, nm.Arr)]
-    given = ", ".join([f"ptr {p}" for p in places])
-    return nm.Num("f64", em.let(f'call double @"{name}"({given}, i64 {n})'))
+    return nm.Num("f64", of_partial_sums(em, name, places, n))
 
 
-def partial_sums(name: str, k: int) -> str:
-    """The function that sums products of k rows: 4 vectors of 8, and what is left one by one."""
+def of_partial_sums(em: Emitter, name: str, places: Sequence[str], n: int, sums: str = "") -> str:
+    """Call a function of partial sums, which are in memory if it goes on with them."""
+    em.helpers[name] = partial_sums(name, len(places), bool(sums))
+    em.outside("llvm.vector.reduce.fadd.v8f64", "double (double, <8 x double>)")
+    given = ", ".join([f"ptr {p}" for p in (*places, *[sums] * bool(sums))])
+    return em.let(f'call double @"{name}"({given}, i64 {n})')
+
+
+def partial_sums(name: str, k: int, goes_on: bool) -> str:
+    """The function that sums products of k rows: 4 vectors of 8, and what is left one by one.
+
+    If it goes on, the vectors are what memory has, and end there too.
+    """
     rows = "xy"[:k]
+    sums = range(4 if goes_on else 0)
 
     def product(lines: list[str], kind: str, at: str, to: str) -> None:
         for r in rows:
@@ -174,16 +295,19 @@ def partial_sums(name: str, k: int) -> str:
 
     of = "%t" if k == 2 else "%vx"
     lines = [
-        f'define internal double @"{name}"({", ".join([f"ptr %{r}" for r in rows])}, i64 %n) {{',
+        f'define internal double @"{name}"('
+        f"{', '.join([f'ptr %{r}' for r in (*rows, *['sums'] * goes_on)])}, i64 %n) {{",
         "start:",
+        *[f"  %q{j} = getelementptr inbounds double, ptr %sums, i64 {8 * j}" for j in sums],
+        *[f"  %m{j} = load <8 x double>, ptr %q{j}, align 8" for j in sums],
         "  %whole = and i64 %n, -32",
         "  br label %head",
         "head:",
         "  %i = phi i64 [0, %start], [%next, %body]",
     ]
-    lines += [
-        f"  %a{j} = phi <8 x double> [zeroinitializer, %start], [%b{j}, %body]" for j in range(4)
-    ]
+    for j in range(4):
+        first = f"%m{j}" if goes_on else "zeroinitializer"
+        lines.append(f"  %a{j} = phi <8 x double> [{first}, %start], [%b{j}, %body]")
     lines += [
         "  %more = icmp ult i64 %i, %whole",
         "  br i1 %more, label %body, label %last",
@@ -197,6 +321,7 @@ def partial_sums(name: str, k: int) -> str:
         "  %next = add i64 %i, 32",
         "  br label %head",
         "last:",
+        *[f"  store <8 x double> %a{j}, ptr %q{j}, align 8" for j in sums],
         "  %c0 = fadd <8 x double> %a0, %a1",
         "  %c1 = fadd <8 x double> %a2, %a3",
         "  %c = fadd <8 x double> %c0, %c1",
@@ -221,31 +346,106 @@ def partial_sums(name: str, k: int) -> str:
     return "\n".join(lines)
 
 
+# --- folds that go on from block to block ---------------------------------------------------------
+
+
+class Going(NamedTuple):
+    """A fold over rows that come in blocks: results so far, or partial sums of a long one."""
+
+    e: ir.Prim
+    t: ArrayType
+    so_far: nm.Arr
+    is_long: bool
+    total: nm.Num | None = None  # after a block of a long one
+
+
+def gone(e: ir.Prim, t: ArrayType) -> set[int]:
+    """The axes that are folded."""
+    axis = e.params["axis"]
+    every = range(t.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    return {i % max(t.ndim, 1) for i in every}
+
+
+def goes_on(em: Emitter, e: ir.Prim, x: nm.Arr, t: ArrayType) -> bool:
+    """Whether a fold may come in blocks: if it has code."""
+    if em.exact or FOLDS[e.name](em, e, [x], t) is None:
+        return False
+    return not t.shape or not is_partial(x, e)  # partial sums are those of one number
+
+
+def is_partial(x: nm.Arr, e: ir.Prim) -> bool:
+    """Whether results are sums by partial sums."""
+    return e.name not in EXTREMA and is_long([x], merged_axes(reduced(x, e)[1]))
+
+
+def begun(em: Emitter, e: ir.Prim, x: nm.Arr, t: ArrayType) -> Going:
+    """A fold of an array, of which no row was there yet."""
+    how, kind = EXTREMA.get(e.name, SUM), nm.kind_of(t)
+    assert kind is not None, "a register holds it"
+    long = not t.shape and is_partial(x, e)
+    n = LONG if long else 1
+    if t.shape:
+        cell = em.array(t)
+    else:
+        register = em.at_entry(f"alloca [{n} x {nm.LLVM[kind]}], align 64")
+        shape = (n,) if long else ()
+        cell = nm.Arr(nm.Buffer(register, 8 * n, True), ArrayType(shape, t.dtype))
+    filled(em, initial(how, kind), cell)
+    return Going(e, t, cell, long)
+
+
+def gone_on(em: Emitter, going: Going, x: nm.Arr) -> Going:
+    """The fold after another block; of a long one all but the last are whole vectors."""
+    if going.is_long:
+        sums = going.so_far.buffer.register
+        total = of_partial_sums(em, "lineara.sum.on", [em.address(x)], x.type.size, sums)
+        return going._replace(total=nm.Num("f64", total))
+    rule = FOLDS[going.e.name]
+    rule(em, going.e, [x], going.t, going.so_far)
+    return going
+
+
+def ended(em: Emitter, going: Going, is_open: bool) -> Plain:
+    """The result; `is_open`: whether a loop has the last block."""
+    if not going.is_long:
+        return going.so_far if going.t.shape else em.load(going.so_far)
+    if not is_open and going.total is not None:
+        return going.total
+    sums = going.so_far.buffer.register
+    return nm.Num("f64", of_partial_sums(em, "lineara.sum.on", [sums], 0, sums))
+
+
 # --- primitives -----------------------------------------------------------------------------------
 
 
-def summed(em: Emitter, e: ir.Prim, args: Sequence[Plain], t: ArrayType) -> Plain | None:
+def summed(
+    em: Emitter, e: ir.Prim, args: Sequence[Plain], t: ArrayType, so_far: nm.Arr | None = None
+) -> Plain | None:
     """The sum over axes."""
     (x,) = args
     kinds = nm.kind_of(type_of(x)), nm.kind_of(t)
     if None in kinds or kinds[1] == "bool":
         return None
-    return folded(em, args, *reduced(x, e.params["axis"]), t)
+    return folded(em, args, *reduced(x, e), t, SUM, so_far)
 
 
-def extreme(em: Emitter, e: ir.Prim, args: Sequence[Plain], t: ArrayType) -> Plain | None:
+def extreme(
+    em: Emitter, e: ir.Prim, args: Sequence[Plain], t: ArrayType, so_far: nm.Arr | None = None
+) -> Plain | None:
     """The largest or the least over axes; of nothing there is none."""
     (x,) = args
     if nm.kind_of(type_of(x)) != "f64" or not type_of(x).size:
         return None
-    return folded(em, args, *reduced(x, e.params["axis"]), t, EXTREMA[e.name])
+    return folded(em, args, *reduced(x, e), t, EXTREMA[e.name], so_far)
 
 
-def reduced(x: Plain, axis: Any) -> tuple[list[Axis], list[Axis]]:
+FOLDS = {"sum": summed, "ties": summed, "max": extreme, "min": extreme}
+
+
+def reduced(x: Plain, e: ir.Prim) -> tuple[list[Axis], list[Axis]]:
     """The axes that stay and those that are folded."""
     shape, strides = type_of(x).shape, steps_of(x)
-    gone = range(len(shape)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-    folds = {i % max(len(shape), 1) for i in gone}
+    folds = gone(e, type_of(x))
     axes = [Axis(n, (k,)) for n, k in zip(shape, strides, strict=True)]
     return [a for i, a in enumerate(axes) if i not in folds], [axes[i] for i in sorted(folds)]
 
@@ -270,11 +470,15 @@ def multiplied(em: Emitter, e: ir.Prim, args: Sequence[Plain], t: ArrayType) -> 
                                   strict=True)
     ]  # fmt: skip
     inner = Axis(k, (of_first, of_second))
-    if not lead and rows and columns and kinds == {"f64"}:
-        y = by_blas(em, (a, b), rows[0], columns[0], inner, t)
-        if y is not None:
-            return y
-    return folded(em, args, [*lead, *rows, *columns], [inner], t)
+    return products(em, args, [*lead, *rows, *columns], [inner], t)
+
+
+def products(
+    em: Emitter, args: Sequence[Plain], outs: Sequence[Axis], sums: Sequence[Axis], t: ArrayType
+) -> Plain:
+    """Sums of products, by the BLAS if they are large."""
+    y = by_blas(em, args, outs, sums, t)
+    return folded(em, args, outs, sums, t) if y is None else y
 
 
 def padded(axes: list[Any], other: list[Any]) -> list[Any]:
@@ -297,7 +501,7 @@ def contracted(em: Emitter, e: ir.Prim, args: Sequence[Plain], t: ArrayType) -> 
             steps_[c] = steps_.get(c, 0) + (k if n != 1 else 0)
         along.append(steps_)
     axes = {c: Axis(n, tuple([s.get(c, 0) for s in along])) for c, n in sizes.items()}
-    return folded(
+    return products(
         em, args, [axes[c] for c in output], [axes[c] for c in sizes if c not in output], t
     )
 
@@ -305,31 +509,78 @@ def contracted(em: Emitter, e: ir.Prim, args: Sequence[Plain], t: ArrayType) -> 
 # --- BLAS -----------------------------------------------------------------------------------------
 
 
+class Product(NamedTuple):
+    """A product of matrices, perhaps for each place of other axes; steps are of a, b and result."""
+
+    a: Plain
+    b: Plain
+    lead: list[Axis]
+    rows: Axis  # of a and the result
+    columns: Axis  # of b and the result, where they lie beside each other
+    inner: Axis
+
+
+READ_BY: dict[tuple[int, ...], str] = {
+    (1, 0, 1): "rows",
+    (0, 1, 1): "columns",
+    (1, 1, 0): "inner",
+    (1, 1, 1): "lead",
+}
+
+
+def product_of(args: Sequence[Plain], outs: Sequence[Axis], sums: Sequence[Axis]) -> Product | None:
+    """A sum of products as a product of matrices, if it is one."""
+    own = strides_of([x.n for x in outs])
+    axes = [Axis(x.n, (*x.steps, k)) for x, k in zip(outs, own, strict=True)]
+    axes = merged_axes([*axes, *[Axis(x.n, (*x.steps, 0)) for x in sums]])
+    a, b = args
+    if any([x.steps[2] == 1 and not x.steps[1] for x in axes]):  # C' = B' A'
+        a, b, axes = b, a, [Axis(x.n, (x.steps[1], x.steps[0], x.steps[2])) for x in axes]
+    groups: dict[str, list[Axis]] = {"rows": [], "columns": [], "inner": [], "lead": []}
+    for x in axes:
+        group = READ_BY.get(tuple([int(k != 0) for k in x.steps]))
+        if group is None:
+            return None
+        groups[group].append(x)
+    rows, columns, inner, lead = groups.values()
+    if not rows or not columns or len(inner) != 1 or columns[-1].steps[2] != 1:
+        return None
+    rows.sort(key=lambda x: x.n)
+    return Product(a, b, [*lead, *rows[:-1], *columns[:-1]], rows[-1], columns[-1], inner[0])
+
+
 def by_blas(
-    em: Emitter, args: tuple[nm.Arr, nm.Arr], rows: Axis, columns: Axis, inner: Axis, t: ArrayType
+    em: Emitter, args: Sequence[Plain], outs: Sequence[Axis], sums: Sequence[Axis], t: ArrayType
 ) -> nm.Arr | None:
     """C = A B by dgemm, to which arrays in C order are transposed ones: C' = B' A'."""
+    if len(args) != 2 or {nm.kind_of(type_of(x)) for x in args} != {"f64"} or not t.size:
+        return None
+    dgemm, product = blas("dgemm"), product_of(args, outs, sums)
+    if dgemm is None or product is None:
+        return None
+    a, b, lead, rows, columns, inner = product
     m, n, k = rows.n, columns.n, inner.n
-    dgemm = blas("dgemm")
-    if m * n * k < LARGE or min(m, n, k) < 4 or dgemm is None or max(m, n, k) >= 2**31:
+    if m * n * k < LARGE or min(m, n, k) < 4 or (lead and k < LONG):
         return None
     flags: list[str] = []
     leading: list[int] = []
     for i, along, across in ((1, columns, inner), (0, inner, rows)):
         near, far = along.steps[i], across.steps[i]
-        if near == 1 and far >= max(along.n, 1):
+        if near == 1 and far >= along.n:
             flags.append("N")
             leading.append(far)
-        elif far == 1 and near >= max(across.n, 1):
+        elif far == 1 and near >= across.n:
             flags.append("T")
             leading.append(near)
         else:
             return None
+    numbers = (n, m, k, *leading, rows.steps[2])
+    if max(numbers) >= 2**31:
+        return None
     with em.kept(args):
         y = em.array(t)
-    a, b = args
     places = []
-    for value in (n, m, k, *leading, n):
+    for value in numbers:
         places.append(em.at_entry("alloca i32"))
         em.line(f"store i32 {value}, ptr {places[-1]}")
     letters = []
@@ -343,11 +594,14 @@ def by_blas(
     f = em.outside("blas.dgemm", f"void ({', '.join(['ptr'] * 13)})")
     em.addresses["blas.dgemm"] = dgemm
     n_, m_, k_, of_b, of_a, of_y = places
-    given = [
-        *letters, n_, m_, k_, factors[0], em.address(b), of_b, em.address(a), of_a, factors[1],
-        em.address(y), of_y,
-    ]  # fmt: skip
-    em.line(f"call void {f}({', '.join([f'ptr {p}' for p in given])})")
+    assert isinstance(a, nm.Arr), "it has axes"
+    assert isinstance(b, nm.Arr), "it has axes"
+    with em.nest([x.n for x in lead], *steps(lead, 3)) as at:
+        of = [em.address(x, i) for x, i in zip((a, b, y), at, strict=True)]
+        given = [
+            *letters, n_, m_, k_, factors[0], of[1], of_b, of[0], of_a, factors[1], of[2], of_y,
+        ]  # fmt: skip
+        em.line(f"call void {f}({', '.join([f'ptr {p}' for p in given])})")
     return y
 
 

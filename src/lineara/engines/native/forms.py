@@ -8,6 +8,7 @@ a constant each round is affine in the rounds and not carried at all; and boolea
 once all are true, are constants of a second loop, which goes on from the round where they are.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 
 from lineara.engines.native import numbers as nm
@@ -17,6 +18,7 @@ from lineara.facts.types import ArrayType
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.branches import Case, Choice, Cond, Switch
 from lineara.linear_a.calls import Sized
+from lineara.linear_a.cost import operations
 from lineara.linear_a.loops import Scan, While
 
 Plain = nm.Num | nm.Arr
@@ -172,15 +174,17 @@ def met(
     ]
     after = em.name("met")
     texts: list[list[str]] = []
+    ends = []  # the blocks from which control comes: a copy may be a loop
     for i, tail in enumerate(tails):
         em.block(tail)
         for source, into in meeting.copies[i]:
             em.copy(source, into)
         texts.append([em.text(numbers[i]) for _, _, numbers in meeting.choices])
+        ends.append(em.label)
         em.jump(after)
     em.block(after)
     for k, (register, kind, _) in enumerate(meeting.choices):
-        ways = ", ".join([f"[{t[k]}, %{tail}]" for t, tail in zip(texts, tails, strict=True)])
+        ways = ", ".join([f"[{t[k]}, %{end}]" for t, end in zip(texts, ends, strict=True)])
         em.line(f"{register} = phi {kind} {ways}")
     return [v for v in values if v is not None]
 
@@ -326,6 +330,9 @@ class Step:
     ) -> None:
         self.em, self.e, self.carried, self.r = em, e, carried, r
         self.ks, self.xs, self.count, self.wanted = ks, xs, count, wanted
+        spent = operations(em.program, e.body)
+        is_long = r.n is None or spent * r.n >= LONG
+        self.asks = between_questions(spent) if is_long else None
 
     def position(self) -> nm.Num:
         """Where the rows of the round are."""
@@ -458,6 +465,8 @@ def once(
         more = em.let(f"and i1 {more}, {em.let(f'xor i1 {every}, true')}")
     em.branch(more, body, after)
     em.block(body)
+    if step.asks:
+        interrupted(em, registers[0], step.asks)
     results = step(numbers)
     values, stacked_ = results[: step.e.nc], results[step.e.nc :]
     with em.kept(results):
@@ -504,7 +513,8 @@ def while_(em: Emitter, e: While, args: list[nm.Held]) -> Sequence[nm.Held]:
         body, after = em.name("body"), em.name("after")
         em.branch(em.text(go), body, after)
         em.block(body)
-        interrupted(em, registers[0])
+        spent = sum([operations(em.program, f) for f in e.functions])
+        interrupted(em, registers[0], between_questions(spent))
         results = em.call(d.name, [*ks, *values])
         with em.kept(results):
             rows.push(nm.Num("i64", affine=nm.Affine(0, ((r, 1),))), results[len(cs) :])
@@ -519,9 +529,14 @@ def while_(em: Emitter, e: While, args: list[nm.Held]) -> Sequence[nm.Held]:
         return [*carried.values(numbers), *rows.results()]
 
 
-def interrupted(em: Emitter, done: str) -> None:
-    """Now and then a loop without an end asks whether Python wants to stop it."""
-    asks = em.let(f"icmp eq i64 {em.let(f'and i64 {done}, {MANY - 1}')}, {MANY - 1}")
+def between_questions(spent: float) -> int:
+    """Rounds of so many operations that take some milliseconds; a power of two."""
+    return 2**10 if math.isinf(spent) else max(2**20 >> int(spent).bit_length(), 1)
+
+
+def interrupted(em: Emitter, done: str, rounds: int) -> None:
+    """Once in so many rounds a loop that may be long asks whether Python wants to stop it."""
+    asks = em.let(f"icmp eq i64 {em.let(f'and i64 {done}, {rounds - 1}')}, {rounds - 1}")
     on, ask = em.name("on"), em.name("ask")
     em.branch(asks, ask, on)
     em.block(ask)
@@ -530,5 +545,5 @@ def interrupted(em: Emitter, done: str) -> None:
     em.block(on)
 
 
-MANY = 2**20
-"""Rounds of a while loop between two questions whether Python wants to stop it."""
+LONG = 2**26
+"""Operations of a counted loop, some tenths of a second, from which on it can be interrupted."""

@@ -1,7 +1,8 @@
 """A program that is machine code: it is called with values, and calls back.
 
 Each run has an `io` of its own, so threads may run one kernel at a time, and the GIL is released
-while they do; the io and the workspace of the last run are kept for the next one.
+while they do; the io and the workspace of the last run are kept for the next one, until there is a
+direct call, which keeps a workspace of its own.
 """
 
 import ctypes
@@ -13,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from lineara.engines.native.direct import LARGEST_KEPT, address_of, builtin, maker
+from lineara.engines.native.direct import LARGEST_KEPT, builtin, maker, objects_of
+from lineara.engines.native.emitted import keep
 from lineara.engines.native.lower import Lowered
 from lineara.engines.native.machine_code import Compiler
 from lineara.engines.native.numbers import kind_of
+from lineara.engines.native.symbols import address_of
 from lineara.facts.types import ArrayType, Product, Type
 from lineara.linear_a.program import Program
 
@@ -58,7 +61,7 @@ class Kernel:
             address = ctypes.cast(self.answer, ctypes.c_void_p).value
             assert address is not None
             symbols["lineara.answer"] = address
-        self.library = compiler.loaded(code.text, code.leaves, symbols)
+        self.library = self._loaded(compiler, symbols)
         self.run = RUN(self.library["run"])
         self.inputs = [self._kind(t) for t in code.inputs]
         self.outputs = [self._kind(t) for t in code.outputs]
@@ -70,6 +73,16 @@ class Kernel:
         self.slots = [(i, p) for i, p in enumerate(code.places) if p is not None]
         self.first_slot = len(code.inputs) + len(code.constants)
         self.first_output = self.first_slot + len(self.slots)
+
+    def _loaded(self, compiler: Compiler, symbols: dict[str, int]) -> Any:
+        """The code in memory: what was on disk, or what LLVM makes of the text."""
+        code, machine_code = self.code, self.code.machine_code
+        if not code.key:
+            return compiler.loaded(code.text, code.leaves, symbols)
+        if not machine_code:
+            machine_code = compiler.object_code(code.text, code.leaves)
+            keep(code, machine_code)
+        return compiler.linked(machine_code, symbols, ["run", *["call"] * code.is_direct])
 
     @staticmethod
     def _kind(t: ArrayType) -> str | None:
@@ -119,7 +132,7 @@ class Kernel:
                 results[i - self.first_output] = np.int64(words[i])
             elif kind == "bool":
                 results[i - self.first_output] = np.bool_(io.memory[8 * i])
-        if self.code.workspace <= LARGEST_KEPT:
+        if self.table is None and self.code.workspace <= LARGEST_KEPT:
             self.free.append(io)
         if status:
             raise self._error(status, number)
@@ -145,7 +158,9 @@ class Kernel:
             return None
         if self.table is None:
             places = [a.__array_interface__["data"][0] for a in self.code.constants]
-            self.table = np.array([0, *places], np.int64)
+            objects = objects_of(self.code.inputs, self.code.outputs)
+            self.table = np.array([0, *places, *objects], np.int64)
+            self.free.clear()
             weakref.finalize(self, _release, self.table)
         table = self.table.__array_interface__["data"][0]
         makers = [

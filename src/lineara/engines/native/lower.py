@@ -10,15 +10,18 @@ one is on the stack; no two overlap, which LLVM is told.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
 
-from lineara.engines.native import arrays, direct, forms
+from lineara.engines.native import arrays, direct, forms, regions
 from lineara.engines.native import numbers as nm
-from lineara.engines.native.emit import Emitter, Site
-from lineara.engines.native.symbols import c_function
+from lineara.engines.native.emit import ROLLED, Emitter, Site
+from lineara.engines.native.primal import one_primal
+from lineara.engines.native.symbols import address_of, c_function
 from lineara.facts.types import ArrayType, Product, Type, show
 from lineara.linear_a import syntax as ir
+from lineara.linear_a.cost import operations
 from lineara.linear_a.program import Program
 
 SMALL = 1024
@@ -41,6 +44,12 @@ class Lowering(Emitter):
     ) -> nm.Held:
         """The value of a primitive."""
         return arrays.primitive(self, e, args, at, t)
+
+    def region(
+        self, block: ir.Block, start: int, runs: set[int], env: dict[ir.Var, nm.Held]
+    ) -> set[int]:
+        """Bindings of a block that are emitted together, from one on; those that are done."""
+        return regions.region(self, block, start, runs, env)
 
     def written(
         self, e: ir.Part, args: list[nm.Held], at: dict[ir.Var, nm.Held], t: ArrayType, mine: bool
@@ -70,9 +79,13 @@ class Lowered:
     bound: dict[int, int]  # output -> the slot that is its memory
     sites: list[Site]
     addresses: dict[str, int]
+    loops: dict[str, Any]  # which loop of NumPy's a name is
     taped: tuple[tuple[int | None, ArrayType], ...]  # columns: rounds, type of a row
+    fused: tuple[str, ...]  # which lines are one region, in words
     leaves: int
     is_direct: bool  # whether the text has `call`
+    key: str = ""  # of the definition on disk, if it may be there
+    machine_code: bytes = b""  # what LLVM has made of the text, if that is known
 
 
 def lowered(
@@ -83,6 +96,7 @@ def lowered(
     If `trusting`, the masks of factors are not looked at, and a run in which a factor is not finite
     is in doubt.  If `listed`, the program's lines stand in the text, as comments.
     """
+    program = one_primal(program, name)
     d = program.defs[name]
     reached = [program.defs[f] for f in program.reached(name)]
     if any([f.lresults or any([v.linear for v in ir.binders(f)]) for f in reached]):
@@ -104,7 +118,9 @@ def lowered(
             f"it prints, warns or the like, and NumPy may lay the {show(relaid[0])} out otherwise, "
             "so that the run would be done again"
         )
-    return _assembled(em, d, inputs, outputs, parameters, bound)
+    held = [8 * t.size for t in (*inputs, *outputs)] + [slot.nbytes for slot in em.slots]
+    short = operations(program, name) <= direct.SHORT and sum(held) <= 8 * direct.SHORT
+    return _assembled(em, d, inputs, outputs, parameters, bound, short)
 
 
 def parts(program: Program, t: Type) -> Iterator[ArrayType]:
@@ -183,6 +199,7 @@ def _assembled(
     outputs: Sequence[ArrayType],
     parameters: list[str],
     bound: dict[int, int],
+    short: bool,
 ) -> Lowered:
     """The whole text: the function, and the one that takes its arguments out of `io`."""
     for line, used, held in em.emptied:
@@ -256,10 +273,14 @@ def _assembled(
         if t.startswith("{"):
             result, rest = t[: t.index("}") + 1], t[t.index("(") + 1 :]
         declared.append(f'declare {result} @"{name}"({rest}')
-    made = _direct(inputs, outputs, len(em.constants), places, bound, size)
+    made = _direct(inputs, outputs, len(em.constants), places, bound, size, short)
     if made is not None:
         em.addresses |= {name: a for name, a in _api().items() if f'"{name}"' in made}
-    text = "\n".join([*declared, *em.helpers.values(), body, *entry, made or ""])
+    facts = [
+        f"!{ROLLED + i + 1} = distinct !{{!{ROLLED + i + 1}, !{ROLLED}}}" for i in range(em.rolled)
+    ]
+    facts += [f'!{ROLLED} = !{{!"llvm.loop.unroll.disable"}}'] * bool(facts)
+    text = "\n".join([*declared, *em.helpers.values(), body, *entry, made or "", *facts])
     return Lowered(
         text,
         tuple([p.type for p in d.params]),
@@ -272,7 +293,9 @@ def _assembled(
         bound,
         em.sites,
         em.addresses,
+        em.loops,
         tuple(em.taped),
+        tuple(em.fused),
         em.leaves,
         made is not None,
     )
@@ -285,6 +308,7 @@ def _direct(
     places: Sequence[int | None],
     bound: dict[int, int],
     size: int,
+    short: bool,
 ) -> str | None:
     """The text of the direct call; None where there is none."""
     slots = [(p, bound.get(i)) for i, p in enumerate(places) if p is not None]
@@ -292,13 +316,13 @@ def _direct(
     fine = fine and all([direct.is_direct(t, ("f64", "i64", "bool")) for t in outputs])
     if not fine or len(inputs) + constants + len(slots) + len(outputs) >= direct.WORDS:
         return None
-    return direct.Text(inputs, outputs, constants, slots, size).text() if _api() else None
+    return direct.Text(inputs, outputs, constants, slots, size, short).text() if _api() else None
 
 
 @cache
 def _api() -> dict[str, int]:
     """The functions that a direct call needs; none where the process lacks one."""
-    there = {f"py.{name}": direct.address_of(name) for name in direct.API}
+    there = {f"py.{name}": address_of(name) for name in direct.API}
     known = {name: a for name, a in there.items() if a is not None}
     return known if len(known) == len(there) else {}
 

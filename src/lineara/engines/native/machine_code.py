@@ -12,7 +12,6 @@ import hashlib
 import importlib
 import re
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -22,9 +21,7 @@ from typing import Any
 import numpy as np
 
 from lineara.engines.native.cache import disk_cache
-
-LONG = 1.0
-"""Seconds after which a user is told what took so long."""
+from lineara.engines.native.symbols import array_maker
 
 
 class Compiler:
@@ -78,11 +75,13 @@ class Compiler:
         module, machine = self.module(text, leaves)
         return machine.emit_object(module)
 
+    def facts(self) -> tuple[Any, ...]:
+        """What beside a text decides what becomes of it: the processor and the versions."""
+        return sys.version, np.__version__, array_maker() is not None, *self.versions
+
     def key(self, text: str, leaves: int) -> str:
         """What tells the machine code of a text from any other."""
-        facts = (
-            sources(), sys.version, np.__version__, *self.versions, level_of(text, leaves), text,
-        )  # fmt: skip
+        facts = (sources(), *self.facts(), level_of(text, leaves), text)
         return hashlib.sha256(repr(facts).encode()).hexdigest()
 
     def loaded(self, text: str, leaves: int, symbols: Mapping[str, int]) -> Any:
@@ -94,12 +93,7 @@ class Compiler:
                 return self.linked(code, symbols, exported(text))
             except RuntimeError:  # LLVM does not accept the stored code: compiled anew below
                 pass
-        begun = time.perf_counter()
         code = self.object_code(text, leaves)
-        seconds = time.perf_counter() - begun
-        if seconds > LONG:
-            said = f"lineara: LLVM took {seconds:.1f} s for a program of {leaves:,} operations"
-            print(said, file=sys.stderr, flush=True)
         kept.put(key, code)
         return self.linked(code, symbols, exported(text))
 

@@ -6,6 +6,7 @@ LLVM carry their numbers to the assembly.
 """
 
 import re
+from collections import Counter
 from typing import NamedTuple
 
 from lineara.engines.native import Native
@@ -45,9 +46,11 @@ def machine_code_facts(program: Program, name: str, exact: bool = False) -> list
     operations = "operation" if code.leaves == 1 else "operations"
     said = [f"{code.leaves:,} {operations}, {code.workspace:,} bytes of workspace"]
     said += ["interpreted so far: it is compiled once that pays"] if kernel is None else []
-    for n, t in code.taped:
+    for (n, t), k in Counter(code.taped).items():
         rounds = "as many rounds as there are" if n is None else f"{n:,} rounds"
-        said.append(f"on a tape: {show(t)} in each of {rounds}")
+        held = "" if n is None else f", {k * n * t.size * t.dtype.itemsize:,} bytes"
+        said.append(f"on a tape: {f'{k} times ' * (k > 1)}{show(t)} in each of {rounds}{held}")
+    said += [f"fused: {region}" for region in code.fused]
     spent: dict[str, tuple[int, float]] = {}
     for site, (times, seconds) in zip(code.sites, kernel.asked if kernel else [], strict=False):
         n, s = spent.get(site.what, (0, 0.0))

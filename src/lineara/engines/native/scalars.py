@@ -9,6 +9,7 @@ no code for these kinds.  Nothing is contracted or reassociated.
 """
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -60,6 +61,8 @@ def arithmetic(instruction: str, whole: Callable[[Affine, Affine], Affine | None
         if x is None or w is None or kind == "bool":
             return None
         if kind == "f64":
+            if x.constant is not None and w.constant is not None:
+                return constant(kind, FOLDED[instruction](x.constant, w.constant))
             return Num(kind, em.let(f"f{instruction} double {em.text(x)}, {em.text(w)}"))
         known = affine(em, x, w, whole)
         return known or Num(kind, em.let(f"{instruction} i64 {em.text(x)}, {em.text(w)}"))
@@ -89,6 +92,9 @@ WHOLE: dict[str, Callable[[Affine, Affine], Affine | None]] = {
     "sub": lambda x, w: x.plus(w, -1),
     "mul": product,
 }
+FOLDED: dict[str, Callable[[float, float], float]] = {
+    "add": operator.add, "sub": operator.sub, "mul": operator.mul,
+}  # fmt: skip
 added, subtracted, multiplied = [arithmetic(name, whole) for name, whole in WHOLE.items()]
 
 
@@ -165,6 +171,14 @@ def squared(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
     return multiplied(em, kind, [*args, *args])
 
 
+def raised(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+    """x ** 0 and x ** 1, which C's pow has exactly, whatever x is."""
+    x, w = [converted(em, a, "f64") for a in args]
+    if kind != "f64" or x is None or w is None or w.constant not in (0.0, 1.0):
+        return None
+    return x if w.constant else constant(kind, 1.0)
+
+
 def inverted(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
     """1 / x."""
     return quotient(em, kind, [constant("f64", 1.0), *args]) if args[0].kind == "f64" else None
@@ -207,6 +221,12 @@ COMPARED: dict[str, tuple[str, str, str, Callable[[int, int], bool | None]]] = {
 }
 
 
+SAME_IN_PYTHON: dict[str, Callable[[float, float], bool]] = {
+    "oeq": operator.eq, "une": operator.ne, "olt": operator.lt, "ole": operator.le,
+    "ogt": operator.gt, "oge": operator.ge,
+}  # fmt: skip
+
+
 def compared(floating: str, signed: str, booleans: str, known: Callable[..., Any]) -> Rule:
     """A comparison, in the widest of the kinds."""
 
@@ -217,6 +237,8 @@ def compared(floating: str, signed: str, booleans: str, known: Callable[..., Any
             told = None if ends is None else known(*ends)
             if told is not None:
                 return constant("bool", told)
+        if x.kind == "f64" and x.constant is not None and w.constant is not None:
+            return constant("bool", SAME_IN_PYTHON[floating](x.constant, w.constant))
         how, t = {
             "f64": (f"fcmp {floating}", "double"),
             "i64": (f"icmp {signed}", "i64"),
@@ -257,6 +279,15 @@ def where(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
     return Num(kind, em.let(f"select i1 {em.text(c)}, {t} {em.text(a)}, {t} {em.text(b)}"))
 
 
+def attains(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+    """Whether the first is the second, an extremum, or no number."""
+    if any([x.kind != "f64" for x in args]):
+        return None
+    a, b = [em.text(x) for x in args]
+    same, odd = em.let(f"fcmp oeq double {a}, {b}"), em.let(f"fcmp uno double {a}, {a}")
+    return Num("bool", em.let(f"or i1 {same}, {odd}"))
+
+
 def keep(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
     """The first where the second is true, else zero."""
     x, live = args
@@ -276,6 +307,7 @@ RULES: dict[str, Rule] = {
     "negative": opposite,
     "square": squared,
     "reciprocal": inverted,
+    "power": raised,
     "abs": intrinsic("fabs"),
     "fabs": intrinsic("fabs"),
     "sqrt": intrinsic("sqrt"),
@@ -297,6 +329,7 @@ RULES: dict[str, Rule] = {
     "where": where,
     "live_factor": where,
     "keep": keep,
+    "attains": attains,
     **dict.fromkeys(
         ("astype", "reshape", "broadcast_to", "permute_dims", "sum", "max", "min"), itself
     ),

@@ -64,10 +64,15 @@ def gathered(em: Emitter, x: Plain, t: ArrayType, strides: Sequence[int]) -> nm.
 
 def broadcast(em: Emitter, x: Plain, t: ArrayType) -> nm.Arr:
     """A number or an array in all places of axes of length one, and of axes that come before."""
+    y = gathered(em, x, t, steps_in(x, t.ndim))
+    return y._replace(as_numpys=t.ndim < 2)
+
+
+def steps_in(x: Plain, ndim: int) -> list[int]:
+    """How many elements apart the places of a number or an array are, broadcast to some axes."""
     shape = type_of(x).shape
     steps = [0 if n == 1 else k for n, k in zip(shape, steps_of(x), strict=True)]
-    y = gathered(em, x, t, [0] * (t.ndim - len(shape)) + steps)
-    return y._replace(as_numpys=t.ndim < 2)
+    return [0] * (ndim - len(shape)) + steps
 
 
 def view(x: nm.Arr, t: ArrayType, at: str, strides: Sequence[int]) -> nm.Arr:
@@ -79,20 +84,49 @@ def view(x: nm.Arr, t: ArrayType, at: str, strides: Sequence[int]) -> nm.Arr:
 # --- parts ----------------------------------------------------------------------------------------
 
 
+class Positions(NamedTuple):
+    """Positions on one axis that are values: looked at where they are used."""
+
+    array: nm.Arr
+    steps: tuple[int, ...]  # how far apart they are, on each axis of the part
+    length: int  # of the axis
+    step: int  # of the array, on that axis
+    complain: Callable[[], object]
+
+
 class Spot(NamedTuple):
-    """Where a part of an array is: from `start` on, `strides` apart or where a table says."""
+    """Where a part of an array is: from `start` on, `strides` apart or where a table says.
+
+    On one axis it may be where positions are that only the run knows.
+    """
 
     start: nm.Num
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     table: np.ndarray | None = None
+    positions: Positions | None = None
 
     @property
     def is_plain(self) -> bool:
         """Whether it is one piece of memory, in C order."""
-        return self.table is None and (
+        return not self.is_looked_up and (
             math.prod(self.shape) <= 1 or [*self.strides] == strides_of(self.shape)
         )
+
+    @property
+    def is_looked_up(self) -> bool:
+        """Whether a table or positions say where."""
+        return self.table is not None or self.positions is not None
+
+    @property
+    def in_order(self) -> bool:
+        """Whether NumPy goes through it, and lays out what it takes there, as code does."""
+        return self.is_plain or (self.positions is not None and len(self.shape) == 1)
+
+    @property
+    def kept(self) -> list[nm.Held]:
+        """What has to lie in memory as long as the part is looked at."""
+        return [] if self.positions is None else [self.positions.array]
 
 
 def spot(
@@ -102,10 +136,16 @@ def spot(
     held: dict[ir.Var, nm.Held],
     complain: Callable[[], object],
 ) -> Spot | None:
-    """Where x[at] is; None where an index is an array of values, or a bound of a slice is one."""
+    """Where x[at] is; None where a bound of a slice is a value.
+
+    So it is where an index is an array of values, but for one of positions beside slices.
+    """
     shape, steps = x.type.shape, steps_of(x)
     taken = [np.ndim(p) if np.asarray(p).dtype == bool else int(p is not None) for p in at]
     axis, start, fixed = 0, nm.constant("i64", 0), []
+    arrays = [p for p in at if isinstance(p, ir.Var) and isinstance(held[p], nm.Arr)]
+    if arrays:
+        return looked_up(x, at, held, complain) if len(arrays) == 1 else None
     for p, k in zip(at, taken, strict=True):
         if p is Ellipsis:
             axis += len(shape) - sum(taken) + 1
@@ -130,6 +170,40 @@ def spot(
         return None
     table = np.arange(x.type.size).reshape(shape)[tuple(fixed)]
     return Spot(start, table.shape, (), np.ascontiguousarray(table))
+
+
+def looked_up(
+    x: nm.Arr, at: Sequence[Any], held: dict[ir.Var, nm.Held], complain: Callable[[], object]
+) -> Spot | None:
+    """A part at an array of positions, with slices beside it."""
+    shape, steps = x.type.shape, steps_of(x)
+    place = next(i for i, p in enumerate(at) if isinstance(p, ir.Var))
+    array, others = held[at[place]], [p for i, p in enumerate(at) if i != place]
+    bounds = [b for p in others if isinstance(p, slice) for b in (p.start, p.stop, p.step)]
+    plain = all([p is None or p is Ellipsis or isinstance(p, slice) for p in others])
+    if not isinstance(array, nm.Arr) or nm.kind_of(array.type) != "i64" or not plain:
+        return None
+    if any([isinstance(b, ir.Var) for b in bounds]):
+        return None
+    taken = sum([isinstance(p, slice) for p in others]) + 1
+    rest = len(shape) - taken
+    ahead = [p for p in at[:place] if p is not None and p is not Ellipsis]
+    axis = len(ahead) + rest * (Ellipsis in at[:place])
+    new = place - (Ellipsis in at[:place]) + rest * (Ellipsis in at[:place])  # in the part
+    base = as_strided(np.zeros(1, np.int8), shape, steps)
+    one = tuple([slice(0, 1) if i == place else p for i, p in enumerate(at)])
+    part = base[one] if Ellipsis in one else base[(*one, ...)]
+    start = nm.constant("i64", address(part) - address(base) if part.size else 0)
+    before, after = part.shape[:new], part.shape[new + 1 :]
+    positions = Positions(
+        array,
+        (*[0] * len(before), *steps_of(array), *[0] * len(after)),
+        shape[axis],
+        steps[axis],
+        complain,
+    )
+    strides = (*part.strides[:new], *[0] * array.type.ndim, *part.strides[new + 1 :])
+    return Spot(start, (*before, *array.type.shape, *after), strides, None, positions)
 
 
 def address(array: np.ndarray) -> int:
@@ -165,14 +239,26 @@ def beside(em: Emitter, value: Plain | None, where: Spot) -> Iterator[tuple[nm.N
     """A loop over a part: the value that is put there, zero if it is none, and the offset."""
     x = nm.constant("f64", 0.0) if value is None else value
     steps = steps_of(x) if isinstance(x, nm.Arr) else [0] * len(where.shape)
-    if where.table is None:
+    with over(em, where, steps) as (i, place):
+        yield at_offset(em, x, i), place
+
+
+@contextmanager
+def over(em: Emitter, where: Spot, steps: Sequence[int]) -> Iterator[tuple[nm.Num, nm.Num]]:
+    """A loop over a part: the offset of what lies `steps` apart, and that of the part's place."""
+    if where.positions is not None:
+        p = where.positions
+        with em.nest(where.shape, steps, where.strides, p.steps) as (i, j, k):
+            at = within(em, em.load(p.array, k), p.length, p.complain)
+            yield i, offset_of(em, offset_of(em, where.start, j), at, p.step)
+    elif where.table is None:
         with em.nest(where.shape, steps, where.strides) as (i, j):
-            yield at_offset(em, x, i), offset_of(em, where.start, j)
-        return
-    table = em.literal(where.table, ArrayType(where.table.shape, INDEX.dtype))
-    assert isinstance(table, nm.Arr), "it has axes"
-    with em.nest(where.shape, steps, strides_of(where.shape)) as (i, k):
-        yield at_offset(em, x, i), offset_of(em, where.start, em.load(table, k))
+            yield i, offset_of(em, where.start, j)
+    else:
+        table = em.literal(where.table, ArrayType(where.table.shape, INDEX.dtype))
+        assert isinstance(table, nm.Arr), "it has axes"
+        with em.nest(where.shape, steps, strides_of(where.shape)) as (i, k):
+            yield i, offset_of(em, where.start, em.load(table, k))
 
 
 __all__ = [
@@ -182,8 +268,10 @@ __all__ = [
     "beside",
     "broadcast",
     "offset_of",
+    "over",
     "part",
     "spot",
+    "steps_in",
     "steps_of",
     "strides_of",
     "type_of",

@@ -7,19 +7,27 @@ A look at the object comes first: where it does not look as the header says, the
 
 import ctypes
 import importlib
+from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 KINDS = {"f64": "d", "bool": "?"}
+_HEAD = object.__basicsize__  # where the fields of an array begin
+FIELDS = {
+    "CLASS": _HEAD - 8, "DATA": _HEAD, "AXES": _HEAD + 8, "DIMS": _HEAD + 16,
+    "STRIDES": _HEAD + 24, "DTYPE": _HEAD + 40, "FLAGS": _HEAD + 48,
+}  # fmt: skip
+"""Where the class of an object and the fields of an array stand, as the headers say."""
 
 
 class Loop(NamedTuple):
-    """A loop of a ufunc: where its code is, and the data that it wants."""
+    """A loop of a ufunc: where its code is, the data that it wants, and for which kinds it is."""
 
     address: int
     data: int
+    of: tuple[np.ufunc, tuple[str, ...], str]
 
 
 @cache
@@ -45,7 +53,8 @@ def numpy_loop(f: np.ufunc, kinds: tuple[str, ...], result: str) -> Loop | None:
     address = ctypes.c_void_p.from_address(functions + at).value
     if address is None:
         return None
-    return Loop(address, ctypes.c_void_p.from_address(data + at).value or 0)
+    data = ctypes.c_void_p.from_address(data + at).value or 0
+    return Loop(address, data, (f, kinds, result))
 
 
 def _words(f: np.ufunc) -> tuple[int, int, int, int, int]:
@@ -74,6 +83,68 @@ def _is_as_stated(f: np.ufunc) -> bool:
 
 
 @cache
+def objects_are_as_stated() -> bool:
+    """Whether classes of objects and fields of arrays stand where the headers say."""
+    word = ctypes.c_void_p.from_address
+    things: list[Any] = [1, 2.5, "text", (), [1], {}, np.zeros(3), np.ndarray, word]
+    if any([word(id(x) + FIELDS["CLASS"]).value != id(type(x)) for x in things]):
+        return False
+    grid = np.arange(24.0).reshape(2, 3, 4)
+    number = ctypes.c_int64.from_address
+    for x in (
+        grid,
+        grid[1, :, ::-2],
+        grid.T,
+        grid.astype(np.int32),
+        np.zeros(()),
+        np.zeros((0, 5)),
+    ):
+        at, axes = id(x), x.ndim
+        dims, strides = (
+            word(at + FIELDS["DIMS"]).value or 0,
+            word(at + FIELDS["STRIDES"]).value or 0,
+        )
+        same = (
+            word(at + FIELDS["DATA"]).value == x.__array_interface__["data"][0]
+            and ctypes.c_int.from_address(at + FIELDS["AXES"]).value == axes
+            and word(at + FIELDS["DTYPE"]).value == id(x.dtype)
+            and ctypes.c_int.from_address(at + FIELDS["FLAGS"]).value == x.flags.num
+            and [number(dims + 8 * i).value for i in range(axes)] == [*x.shape]
+            and [number(strides + 8 * i).value for i in range(axes)] == [*x.strides]
+        )
+        if not same:
+            return False
+    return True
+
+
+@cache
+def array_maker() -> int | None:
+    """The address of NumPy's PyArray_New, where it makes what its header says."""
+    api = ctypes.pythonapi
+    pointer = api.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    try:
+        table = pointer(importlib.import_module("numpy._core.multiarray")._ARRAY_API, None)
+    except (ImportError, AttributeError, ValueError):
+        return None
+    functions = (ctypes.c_void_p * (ARRAY_NEW + 1)).from_address(table)
+    version = ctypes.CFUNCTYPE(ctypes.c_uint)(functions[0])()
+    address = functions[ARRAY_NEW]
+    if version not in ARRAY_VERSIONS or address is None or not objects_are_as_stated():
+        return None
+    none, sizes = ctypes.c_void_p(), (ctypes.c_ssize_t * 2)(2, 3)
+    kinds = [ctypes.py_object, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, *[ctypes.c_void_p] * 2]
+    new = ctypes.PYFUNCTYPE(ctypes.py_object, *kinds, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
+    made = new(address)(np.ndarray, 2, sizes, np.dtype(float).num, none, none, 0, 0, none)
+    fine = type(made) is np.ndarray and made.shape == (2, 3) and made.dtype == float
+    return address if fine and made.flags.c_contiguous and made.flags.owndata else None
+
+
+ARRAY_NEW = 93  # PyArray_New in the table of NumPy's C interface
+ARRAY_VERSIONS = (0x01000009, 0x02000000)  # of NumPy 1 and 2: the table has had it there since
+
+
+@cache
 def adds_as_sum() -> Loop | None:
     """The loop of NumPy's sum, if sums of some rows are what it adds to zero, to the bit."""
     loop = numpy_loop(np.add, ("f64", "f64"), "f64")
@@ -89,6 +160,28 @@ def adds_as_sum() -> Loop | None:
         if total[0] != np.sum(x):
             return None
     return loop
+
+
+def named(name: str, loops: Mapping[str, Any]) -> int | None:
+    """The address of what code calls by a name; of a loop of NumPy's it is told which one it is."""
+    family, _, rest = name.partition(".")
+    if family == "numpy":
+        f = loops.get(name.removesuffix(".data"))
+        loop = None if f is None else numpy_loop(*f)
+        return loop and (loop.data if name.endswith(".data") else loop.address)
+    of = {"c": c_function, "py": address_of, "blas": blas}.get(family)
+    return None if of is None else of(rest)
+
+
+@cache
+def address_of(name: str) -> int | None:
+    """Where a function of Python's C interface, or of the C library, is."""
+    for library in (ctypes.pythonapi, ctypes.CDLL(None)):
+        try:
+            return ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+        except AttributeError:
+            continue
+    return None
 
 
 @cache

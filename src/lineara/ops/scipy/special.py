@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
+from lineara.facts.hints import Shaped
 from lineara.facts.primitive import Elementwise, implements, op
 from lineara.ops.elementwise import (
     cos,
@@ -328,10 +329,19 @@ dawsn = special(  # of a real x: sqrt(pi) / 2 times the imaginary part of wofz(x
     wirtinger=(lambda y, x: 1 - 2 * x * y,),
     conjugate=(lambda y, x: 0,),
 )
+
+
+def _density_over_ndtr(x: Shaped) -> Any:
+    """The normal density over the distribution, which is 1 from 9 on; powers of erfcx overflow."""
+    far = real(x) > 12
+    near = 2 / _SQRT_2_PI / erfcx(-_SQRT_HALF * where(far, 0, x))
+    return where(far, exp(-x * x / 2) / _SQRT_2_PI, near)
+
+
 erfinv = special("erfinv", lambda y, x: exp(y * y) / _2_OVER_SQRT_PI)
 erfcinv = special("erfcinv", lambda y, x: -exp(y * y) / _2_OVER_SQRT_PI)
 ndtr = special("ndtr", lambda y, x: exp(-x * x / 2) / _SQRT_2_PI)
-log_ndtr = special("log_ndtr", lambda y, x: 2 / _SQRT_2_PI / erfcx(-_SQRT_HALF * x))
+log_ndtr = special("log_ndtr", lambda y, x: _density_over_ndtr(x))
 ndtri = special("ndtri", lambda y, x: _SQRT_2_PI * exp(y * y / 2))
 ndtri_exp = special("ndtri_exp", lambda y, x: _SQRT_2_PI / 2 * erfcx(-_SQRT_HALF * y))
 owens_t = special(

@@ -35,9 +35,9 @@ def truth(v: Any) -> Any:
     """Whether a value is true: a bool, or a staged one."""
     if type(v) is OneOf:
         return asked(v, truth)
-    if isinstance(v, Stacked):
+    if issubclass(type(v), Stacked):
         v = v.length
-    if isinstance(v, Traced):
+    if issubclass(type(v), Traced):
         v = v.now() if v.shape else v
     if not is_staged(v):
         return bool(v)
@@ -86,11 +86,11 @@ def _branch(
     before = variables.all()
     blocks: dict[Callable[[], Way], Written] = {}
     grown: dict[Callable[[], Way], Any] = {}
+    snapshot = Snapshot(*both)
     todo = [*both]
     while todo:
         block = todo.pop(0)
         known = len(variables.cells)
-        snapshot = Snapshot(block)
         extents = Extents(snapshot.stacked)
         error: _Raised | None = None  # what the block raises, whatever the values
         try:
@@ -99,7 +99,7 @@ def _branch(
             if isinstance(one, _Raised):
                 error = one
             else:
-                blocks[block] = one._replace(narrowed=narrowed)
+                blocks[block] = one._replace(narrowed=narrowed) if narrowed else one
         except Unknown as unknown:  # the other branch says what the function gives
             level.shared.skipped.add(unknown.key)
             if block is orelse and not blocks:
@@ -116,9 +116,10 @@ def _branch(
             variables.reset(before)
             changed = snapshot.undo()
             grown[block] = extents.end()
-        if error is None:  # what it changed of containers are entries
+        if error is None and changed:  # what it changed of containers are entries
             changed = [c for c in changed if isinstance(c[0], Name)]
-        refuse_changes(changed, "branch")
+        if changed:
+            refuse_changes(changed, "branch")
         if error is not None:
             error.write(level, test, block is then)
             with knowing(told.fails if block is then else told.holds, variables):
@@ -176,7 +177,7 @@ class _Raised(NamedTuple):
             check(test if holds else op("logical_not")(test), self.error, line_of(self.error))
             return
         none = record(level, "branch", (), lambda inner, nodes: {})
-        both = [self.record, none] if holds else [none, self.record]
+        both = [r.pruned(()) for r in ((self.record, none) if holds else (none, self.record))]
         around, each = together(level, both)
         pairs = zip(both, each, strict=True)
         level.add(*[r.define(around, mine, (), (), False) for r, mine in pairs])

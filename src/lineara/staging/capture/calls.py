@@ -176,6 +176,7 @@ class _Definition:
         results = [done.variable(v, t.type) for v, t in pairs if t is not None]
         around = [self.level.as_box(a) for a in self.mentions]
         mine = {self.level.as_box(a).var: v for a, v in done.mentions}
+        done = done.pruned(results)
         self.level.add(done.define(around, mine, results, done.formals, False))
         self.done = True
         if not self.mentions:

@@ -11,21 +11,22 @@ Blocks that are entered where one alternative is left see that one.  All else is
 
 import dis
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from types import CodeType, FunctionType, MethodType
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import CodeType, FunctionType, MappingProxyType, MethodType
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
 from lineara.errors import StagingError, is_own_file
 from lineara.facts.hints import Leaf, Tree
+from lineara.facts.pickled import Transformed
 from lineara.facts.primitive import op
 from lineara.facts.types import show_type
 from lineara.python.function_copies import is_user_code
 from lineara.python.namespaces import Namespace
 from lineara.python.structured_code import is_structured
-from lineara.python.user_code import reading
+from lineara.python.user_code import Reading, reading
 from lineara.staging.capture.variables import UNSET, Place, Variables, contents, put
 from lineara.staging.staged_arrays import StagedArray
 from lineara.tape.node import Array, Scalar, Traced
@@ -173,20 +174,25 @@ def _is_condition(test: Leaf) -> TypeGuard[Scalar]:
     return isinstance(test, Scalar) and not test.known and test.dtype.kind == "b"
 
 
-@contextmanager
 def knowing(
     facts: Sequence[tuple[OneOf, Codes]], variables: Variables
-) -> Iterator[dict[Place, Any]]:
+) -> AbstractContextManager[Mapping[Place, Any]]:
     """The block knows what a condition has told; variables of which one is left hold that one.
 
     Gives what these hold.  Who resets the variables afterwards is the caller.
     """
-    now = reading()
-    narrowed: dict[Place, Any] = {}
-    if now is None or not facts:
-        yield narrowed
-        return
-    before = now.left
+    now = reading() if facts else None
+    return NOTHING_KNOWN if now is None else _knowing(now, facts, variables)
+
+
+NOTHING_KNOWN: AbstractContextManager[Mapping[Place, Any]] = nullcontext(MappingProxyType({}))
+
+
+@contextmanager
+def _knowing(
+    now: Reading, facts: Sequence[tuple[OneOf, Codes]], variables: Variables
+) -> Iterator[Mapping[Place, Any]]:
+    before, narrowed = now.left, dict[Place, Any]()
     now.left = {**before}
     for one, codes in facts:
         now.left[id(one)] = one, left_of(one) & codes
@@ -247,6 +253,8 @@ _BY_IDENTITY = bytes([n for name, n in dis.opmap.items() if name == "IS_OP" or "
 
 def refusing(f: Callable[..., Any]) -> Callable[..., Any]:
     """What is called; it refuses a choice among its arguments where it could mistake it."""
+    if type(f) is Transformed:
+        return f
     if type(f) is FunctionType:
         space, code = f.__globals__, f.__code__
         if (is_structured(code) and type(space) is Namespace) or is_own_file(code.co_filename):

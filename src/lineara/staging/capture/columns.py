@@ -91,8 +91,6 @@ class Joined(NamedTuple):
 def join(what: str, columns: Sequence[Column], where: str) -> Joined:
     """The structure, constants and types of a value that is one of these; errors name `what`."""
     first = columns[0]
-    if all([same_constant(c.tree, first.tree) for c in columns]) and first.structure is NUMBER:
-        return Joined(NUMBER, first.leaves, [None])
     for c in columns:
         if c.structure != first.structure:
             raise StructureError(
@@ -100,7 +98,9 @@ def join(what: str, columns: Sequence[Column], where: str) -> Joined:
             )
     constants, likes = [], []
     for i in range(len(first.leaves)):
-        some = [c for c in columns if c.leaves[i] is not MISSING]
+        some = columns
+        if any([c.leaves[i] is MISSING for c in columns]):
+            some = [c for c in columns if c.leaves[i] is not MISSING]
         if not some:  # of an alternative that a round before may have chosen
             constants.append(MISSING)
             likes.append(joined([t for t in (c.seen[i] for c in columns) if t is not None]))
@@ -132,6 +132,8 @@ MISSING = object()  # a leaf of an alternative that a block does not choose
 def with_choices(columns: Sequence[Column]) -> list[Column]:
     """The columns; where they differ in kind, each as a choice among the same alternatives."""
     columns = [*columns]
+    if all([c.structure is NUMBER and c.seen[0] is not None for c in columns]):
+        return columns
     if any([c.structure is None for c in columns]) or _fit(columns):
         return columns
     if len({_shape(c).outer for c in columns}) > 1:

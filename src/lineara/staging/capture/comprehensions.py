@@ -63,7 +63,9 @@ def collected(
 
 def _part(items: Items, begin: int, end: int) -> Items:
     """Some of the items."""
-    return Items(end - begin, lambda i: items.at(i + begin) if begin else items.at(i), items)
+    part = Items(end - begin, lambda i: items.at(i + begin) if begin else items.at(i), items)
+    part.every = items.rounds
+    return part
 
 
 def _is_moving(item: Tree) -> bool:

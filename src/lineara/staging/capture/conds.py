@@ -116,6 +116,7 @@ class Form:
         self.level, self.test, self.blocks = level, test, blocks
         self.records = [b.record for b in blocks]
         self.ways, self.left = [b.values for b in blocks], [b.left for b in blocks]
+        self.codes = [*map(codes, self.left)]
         self.before, self.variables = before, variables
 
     def write(self) -> Way:
@@ -126,7 +127,10 @@ class Form:
             if n in perhaps or not all([b.leaves(n, v) for b in self.blocks])
         ]  # fmt: skip
         some: dict[Any, frozenset[int]] = {}  # on which ways those have a value that may have none
-        joined: dict[Any, Joined] = {"code": self._join("code", "the way out")}
+        possible = frozenset[int]().union(*self.codes)
+        joined: dict[Any, Joined] = {}
+        if len(possible) > 1:
+            joined["code"] = self._join("code", "the way out")
         values = [r.columns["value"] for r in self.records]
         if any([c.tree is not UNSET for c in values]):
             joined["value"] = self._join("value", "what is returned", values)
@@ -156,10 +160,9 @@ class Form:
         self.variables.set(kept | {n: v for n, v in given_to.items() if n not in some})
         self._mark(joined, nodes)
         self._doubt(given)
-        possible = frozenset[int]().union(*map(codes, self.left))
         value = given.get("value", UNSET)
         perhaps = {n: (given_to[n], bound) for n, bound in some.items()}
-        return decoded(given["code"], value, possible, perhaps, self.variables)
+        return decoded(given.get("code"), value, possible, perhaps, self.variables)
 
     def _doubt(self, given: dict[Any, Any]) -> None:
         """Refuse later changes of containers that are one object in Python and two here."""
@@ -184,13 +187,15 @@ class Form:
 
         None of them where the code does not tell whether it has one.
         """
+        sure = [v[n] is not UNSET and not is_perhaps(v[n]) for v in self.ways]
+        if all(sure):
+            return None
         bound, unbound = set[int](), set[int]()
-        for way, values in zip(self.left, self.ways, strict=True):
+        for way, every, known in zip(self.left, self.codes, sure, strict=True):
             some = way.perhaps.get(n) if isinstance(way, Mixed) else None
-            sure = values[n] is not UNSET and not is_perhaps(values[n])
-            has = codes(way) if sure else some[1] if some else frozenset()
+            has = every if known else some[1] if some else frozenset()
             bound |= has
-            unbound |= codes(way) - has
+            unbound |= every - has
         if not unbound:
             return None
         return frozenset() if bound & unbound else frozenset(bound)

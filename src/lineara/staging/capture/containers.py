@@ -28,6 +28,7 @@ import numpy as np
 
 from lineara.errors import MutationError, StagingError, is_own_file, is_user_file, user_line
 from lineara.facts.hints import Leaf, Tree
+from lineara.facts.pickled import Transformed
 from lineara.python.function_copies import is_user_code
 from lineara.python.namespaces import Namespace
 from lineara.python.structured_code import is_block, structured
@@ -411,7 +412,8 @@ def in_use(
 def _is_ours(x: object) -> bool:
     """Whether a class or an object is one of Lineara's own, and holds nothing of the user's."""
     kind = x if isinstance(x, type) else type(x)
-    holds = issubclass(kind, list | dict | set | deque | np.ndarray | Remembers | Pool)
+    ours = Remembers | Pool | Transformed
+    holds = issubclass(kind, list | dict | set | deque | np.ndarray | ours)
     holds = holds or hasattr(kind, "__next__")  # an iterator of the user's list
     return not holds and str(kind.__module__).partition(".")[0] == "lineara"
 

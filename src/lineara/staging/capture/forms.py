@@ -63,7 +63,6 @@ from lineara.staging.capture.variables import (
     Way,
 )
 from lineara.staging.control_flow import tracing
-from lineara.staging.staged_level import StagedLevel
 from lineara.tape.levels import threads
 from lineara.tape.node import Traced
 
@@ -89,7 +88,7 @@ def _as_form(
     level, now = tracing(), reading()
     if level is None or now is None:
         return False, None
-    refusals = _refusals(body)
+    refusals, attempt = _refusals(body), lists.Attempt(level)
     again = must or (chooses and body.__code__ in now.choosing)
     if len(refusals) >= ATTEMPTS and not again:
         return False, None
@@ -103,10 +102,12 @@ def _as_form(
             threads.refused[:] = refused
             level.back_to(mark)
             del level.out.bindings[bindings:]
-            why = _stacked(e, level) if isinstance(e, Wanted) else e
+            why = attempt.stack(e) if isinstance(e, Wanted) else e
             if why is None:
                 continue
             refusals.append(why)
+            if not must:
+                attempt.undo()
             often = len(refusals) >= ATTEMPTS or must
             if not (isinstance(why, ChoiceNeeded) and often and chooses):
                 return False, None
@@ -116,15 +117,6 @@ def _as_form(
                 refusals.pop()
             note(body, FORM)
             return True, way
-
-
-def _stacked(wanted: Wanted, level: StagedLevel) -> Exception | None:
-    """Stack a list that a form has asked for; why that cannot be done."""
-    try:
-        wanted.stack(level)
-    except Exception as e:
-        return e
-    return None
 
 
 def note(block: Callable[..., Any], what: object) -> None:
@@ -237,7 +229,7 @@ def for_(
     """`for target in iterable: body else: orelse`, and what follows."""
     variables = Variables(names, body, orelse, rest, changed=changed)
     items = items_of(iterable)
-    note(body, type(iterable) if items is None else items.rounds)
+    note(body, type(iterable) if items is None else items.every)
     if items is None:
         through = iter(iterable)
         iterators = _advanced(iterable, through)
@@ -344,7 +336,7 @@ def asked(f: Callable[..., Any]) -> Any:
     for original, ours in _OF_MODULES:
         if f is original:
             return ours
-    return choices.refusing(texts.asked(outside.asked(f)))
+    return outside.with_lists(f, choices.refusing(texts.asked(outside.asked(f))))
 
 
 def _each(x: Leaf, act: Callable[[Any], Any], *given: Any) -> Any:
@@ -519,7 +511,8 @@ def item(x: Any, at: Any) -> Any:
     held, place = x, at
     if type(at) is OneOf and isinstance(x, dict):
         return _each(at, lambda key: held[key], held)
-    table = type(x) is np.ndarray or (isinstance(x, list | tuple) and not isinstance(x, Stacked))
+    kind = type(x)
+    table = kind is np.ndarray or (issubclass(kind, list | tuple) and not issubclass(kind, Stacked))
     if table and sequences.is_place(at):
         return sequences.constant_at(x, at)
     return held[place]
@@ -545,7 +538,8 @@ def assert_(test: object, message: Callable[[], Any] | None) -> None:
         said = [] if message is None else [message()]
         check(op("logical_not")(t), AssertionError(*said), user_line())
     elif not t:
-        raise AssertionError(*(() if message is None else (message(),)))
+        said = [] if message is None else [message()]
+        raise raised_by_python(AssertionError(*said), user_line())
 
 
 # --- builtins -------------------------------------------------------------------------------------

@@ -6,12 +6,16 @@ attributes with what these hold.  Where any of it is not what it was the functio
 """
 
 import functools
+import time
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from lineara.containers.foreign_arrays import is_foreign
+from lineara.engines import Engine, engine_of, with_room
 from lineara.errors import (
     LinearaError,
     OutOfRoom,
@@ -19,12 +23,13 @@ from lineara.errors import (
     TypeMismatchError,
 )
 from lineara.facts.hints import Leaf
-from lineara.facts.primitive import op
+from lineara.facts.pickled import Making, Remade
 from lineara.facts.types import show_type, type_of
 from lineara.linear_a import syntax as ir
 from lineara.ops.effects import Report
 from lineara.python.user_code import Reading, Rooms, reading, seen
 from lineara.staging.capture import STRUCTURED
+from lineara.staging.capture.argument_forms import Form, form_of
 from lineara.staging.capture.containers import (
     GENERATORS,
     LIMIT,
@@ -34,18 +39,25 @@ from lineara.staging.capture.containers import (
     refuse_changes,
     refuse_what_went_on,
 )
-from lineara.staging.capture.guards import Code, Guard
+from lineara.staging.capture.guards import Guard
 from lineara.staging.capture.outside import refuse_unread
+from lineara.staging.capture.quick_calls import Errors, Quick, attached
 from lineara.staging.capture.side_effects import line_of_change
 from lineara.staging.control_flow import plain_key
-from lineara.staging.staged_level import weakness
-from lineara.staging.tracing import Fixed, Staged, Whole, names_of_leaves, traced
+from lineara.staging.staged_level import is_of_array, weakness
+from lineara.staging.tracing import (
+    Fixed,
+    Staged,
+    Whole,
+    names_of_leaves,
+    traced,
+)
 from lineara.tape.levels import innermost_level, threads
 from lineara.tape.library_errors import line_of
 from lineara.tape.node import Traced
 from lineara.tape.shared_memory import shares, written_in_one_place
 from lineara.tape.strides import narrow, strides_of
-from lineara.trees import Structure, flatten, flatten_call, positions, unflatten
+from lineara.trees import Structure, flatten_call, unflatten
 
 WAYS_OUT = (
     "jit(f, fallback=True) runs a function that cannot be captured as it is; lineara.static(n) "
@@ -62,27 +74,37 @@ class Captured(NamedTuple):
     staged: Staged
     reached: Snapshot  # what the function reaches, as it was
     guard: Guard  # whether that is still so
-    fits: (
-        Callable[[tuple], bool] | None
-    )  # whether a call's arguments have its form, if code can tell
+    form: Form | None  # the form of its arguments, if code can tell
+    errors: Errors  # how NumPy handled them
     is_full: bool = False  # whether it has too little room for a list
 
 
 class Call(NamedTuple):
-    """The arguments of a call, taken apart."""
+    """The arguments of a call, taken apart; in place of the engine's arrays are NumPy's."""
 
     args: tuple
     kwargs: dict[str, Any]
     leaves: list[Any]
     structure: Structure
+    values: list[Any]  # what the program is run on
 
     @classmethod
-    def of(cls, args: tuple, kwargs: dict[str, Any]) -> "Call":
+    def of(cls, args: tuple, kwargs: dict[str, Any], engine: Engine | str = "") -> "Call":
         """The arguments, with their leaves."""
-        return cls(args, kwargs, *flatten_call(args, kwargs))
+        values, structure = flatten_call(args, kwargs)
+        if isinstance(engine, str) and engine != "jax":
+            return cls(args, kwargs, values, structure, values)
+        of_type = engine_of(engine).of_type
+        leaves = [of_type(v) for v in values]
+        args, kwargs = unflatten(structure, leaves)
+        return cls(args, kwargs, leaves, structure, values)
+
+    def on_host(self) -> list[Any]:
+        """The leaves, with arrays of NumPy's that have the engine's values."""
+        return [np.asarray(v) if is_foreign(type(v)) else v for v in self.values]
 
 
-class Jitted(Remembers):
+class Jitted(Remade, Remembers):
     """A function that runs as a program.
 
     programs    by the form of the arguments, the programs that were made
@@ -91,12 +113,18 @@ class Jitted(Remembers):
     history     why the function was captured each time
     """
 
+    __lineara_leaf__ = True  # it is a function, and no container
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> "Jitted":
+        """An object that machine code may call."""
+        return super().__new__(with_room(cls))
+
     def __init__(
         self,
         f: Callable[..., Any],
         exact: bool = False,
         fallback: bool = False,
-        engine: str = DEFAULT,
+        engine: Engine | str = DEFAULT,
     ) -> None:
         functools.update_wrapper(self, f)
         self.f, self.exact, self.fallback, self.engine = f, exact, fallback, engine
@@ -106,7 +134,14 @@ class Jitted(Remembers):
         self.history: list[str] = []
         self.refused = set[Any]()  # the forms that cannot be captured: f runs as it is
         self.rooms = Rooms()
-        self.recent: tuple[Captured, ...] = ()  # programs that calls of their form may run at once
+        self.recent: tuple[Quick, ...] = ()  # programs that calls of their form may run at once
+        self.parts: list[Any] = []  # of what of them is machine code now
+        self.table: Any = None  # which that reads
+
+    def made_by(self) -> Making:
+        """The function, to be captured anew: what it reaches may be other things elsewhere."""
+        options = {"exact": self.exact, "fallback": self.fallback, "engine": self.engine}
+        return Making(jit, (self.f,), options)
 
     @property
     def captures(self) -> int:
@@ -115,25 +150,28 @@ class Jitted(Remembers):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The value of the function, by its program."""
-        if not kwargs and not threads.open:
-            for known in self.recent:
-                if known.fits(args):  # type: ignore[misc]  # that of a recent one tells
-                    if known.guard.is_stale():
-                        break
-                    try:
-                        return known.staged.called(args)
-                    except OutOfRoom:
-                        break
+        try:
+            if not threads.open:
+                for q in self.recent:
+                    leaves = q.form.leaves(args, kwargs)
+                    if leaves is not None and q.errors.still():
+                        if q.guard.is_stale():
+                            break
+                        value = q.staged.called(leaves)
+                        self._attach()
+                        return value
+        except OutOfRoom:
+            pass
         if self.exact:
             return self._as_it_is(*args, **kwargs)
         if reading() is not None:
             return seen(self.f)(*args, **kwargs)
-        call = Call.of(args, kwargs)
+        call = Call.of(args, kwargs, self.engine)
         while True:
             try:
                 return self._value(call)
             except OutOfRoom as e:
-                self.recent = ()
+                self._set_recent(())
                 key = self._key(call)
                 known = self.programs.get(key)
                 if not self.rooms.outgrown(e) or known is None:
@@ -144,7 +182,6 @@ class Jitted(Remembers):
 
     def _value(self, call: Call) -> Any:
         """The value of the function, unless the program has too little room."""
-        args, kwargs = call.args, call.kwargs
         known, failed = None, None
         try:
             self._refuse_errors()
@@ -158,22 +195,31 @@ class Jitted(Remembers):
         if failed is not None and self.fallback:
             return self._fall_back(call, failed)
         if known is None:
+            args, kwargs = unflatten(call.structure, call.on_host())
             value = self._as_it_is(*args, **kwargs)  # does what it does before it raises the same
             if failed is not None:
                 raise failed
             return value
         staged = known.staged
         if any([isinstance(v, Traced) for v in call.leaves]):
-            return _as_operation(staged, args, kwargs)
+            return staged.operation(call.on_host())
         for i in staged.writes:
+            if is_foreign(type(call.values[i])):
+                raise StagingError(
+                    f"jit: {staged.name} writes into an argument, which is an array of "
+                    f"{type(call.values[i]).__module__.partition('.')[0]} and cannot be written; "
+                    "pass an array of NumPy's, or return what it is to hold"
+                )
             if any([shares(call.leaves[i], x) for x in known.guard.arrays]):
                 raise written_in_one_place(call.leaves[i])
         if not staged.writes:
-            if known.fits is not None and all([known is not k for k in self.recent]):
-                self.recent = (known, *self.recent)[:RECENT]
-            return staged.value(call.leaves)
+            form = known.form
+            if form is not None and all([staged is not q.staged for q in self.recent]):
+                quick = Quick(form, known.errors, known.guard, staged)
+                self._set_recent((quick, *self.recent)[:RECENT])
+            return staged.value(call.values)
         try:
-            return staged.value(call.leaves)
+            return staged.value(call.values)
         except LinearaError:
             raise
         except Exception as e:
@@ -184,12 +230,24 @@ class Jitted(Remembers):
                 "into its arguments, and prints or warns: whether these hold what Python leaves in "
                 "them is not known; return a new array, or check before anything is written"
             ) from error
+        args, kwargs = unflatten(call.structure, call.on_host())
         self._as_it_is(*args, **kwargs)  # which writes as far as it comes, and raises the same
         raise error
 
+    def _set_recent(self, recent: tuple[Quick, ...]) -> None:
+        self.recent = recent
+        self._attach()
+
+    def _attach(self) -> None:
+        """Be called by what of the recent programs is machine code, if that has changed."""
+        parts = [part for q in self.recent for part in (q.guard.terms, q.staged.direct)]
+        if len(parts) != len(self.parts) or not all(map(is_, parts, self.parts)):
+            self.parts = parts
+            self.table = attached(self, Jitted, self.recent)
+
     def program(self, *args: Any, **kwargs: Any) -> Staged:
         """The program for arguments of this form."""
-        call = Call.of(args, kwargs)
+        call = Call.of(args, kwargs, self.engine)
         return self._program(call, self._key(call)).staged
 
     def _as_it_is(self, *args: Any, **kwargs: Any) -> Any:
@@ -198,7 +256,8 @@ class Jitted(Remembers):
 
     def _fall_back(self, call: Call, error: Exception) -> Any:
         """The value of the function itself; the first time after a warning that says why."""
-        value = self._as_it_is(*call.args, **call.kwargs)
+        args, kwargs = unflatten(call.structure, call.on_host())
+        value = self._as_it_is(*args, **kwargs)
         if not self.refused:
             why = str(error) if isinstance(error, LinearaError) else repr(error)
             said = f"jit: {self.name} runs as it is, since it cannot be captured: {why}"
@@ -234,15 +293,17 @@ class Jitted(Remembers):
             e.add_note(WAYS_OUT)
             raise
         self.history.append(why)
-        self.recent = ()
+        self._set_recent(())
         self.programs[self._key(call)] = known  # numbers may have become constants
         return known
 
     def captured(self, call: Call, now: Reading | None = None) -> Captured:
         """The function captured anew; numbers that Python needs become constants."""
+        begun = time.perf_counter()
         constants = self.constants.setdefault(call.structure, {})
         before = {**constants}
         others = [v for v in call.leaves if not isinstance(v, Traced) and not _is_numeric(v)]
+        others += {e.kind.cls: None for e in call.structure.entries if e is not None}
         reached, drawn = Reach(self.f, *others), Snapshot(*GENERATORS)
         arrays = inputs = reached.inputs(self.f) if now is None else now.inputs
         if len(reached.seen) >= LIMIT:
@@ -302,25 +363,13 @@ class Jitted(Remembers):
                 refuse_changes(changed, "function", "is captured once", line)
             staged.definition = staged.definition._replace(engine=self.engine)
             guard = Guard(reached, inputs, staged.inputs)
-            return Captured(staged, reached, guard, self._test(call, constants, staged))
-
-    def _test(
-        self, call: Call, constants: Mapping[int, str], staged: Staged
-    ) -> Callable[[tuple], bool] | None:
-        """Whether arguments have the form of these; None where that is left to their keys."""
-        if call.structure != positions(len(call.args)) or staged.writes or _reports(staged):
-            return None
-        scope: dict[str, Any] = {"geterr": np.geterr, "errors": np.geterr()}
-        scope |= {"state": _error_state(), "handled": _error_state()()}
-        texts = [f"len(args) == {len(call.leaves)}"]
-        for i, v in enumerate(call.leaves):
-            term = _term(v, i in constants)
-            if term is None:
-                return None
-            texts.append(term[0].replace("$", str(i)))
-            scope |= {f"{k}{i}": value for k, value in term[1].items()}
-        texts.append("(state() is handled or geterr() == errors)")
-        return Code.of(" and ".join(texts), scope, "args").holds
+            steps = staged.program.seconds
+            steps["capture"] = time.perf_counter() - begun - steps["passes"]
+            form = None
+            if not staged.writes and not _reports(staged):
+                args, kwargs = unflatten(call.structure, call.values)
+                form = form_of(args, kwargs, call.structure, constants)
+            return Captured(staged, reached, guard, form, Errors.now())
 
     def _why(self, call: Call, key: Any) -> str:
         """How a call differs from the one before that was captured."""
@@ -330,9 +379,9 @@ class Jitted(Remembers):
         if before[0] != key[0]:
             return "the arguments are other containers"
         names = names_of_leaves(self.f, call.args, call.kwargs)
-        for name, was, is_, v in zip(names, before[1], key[1], call.leaves, strict=True):
-            if was != is_:
-                return f"{name} is {show_form(v, is_)}"
+        for name, was, form, v in zip(names, before[1], key[1], call.leaves, strict=True):
+            if was != form:
+                return f"{name} is {show_form(v, form)}"
         return "np.errstate differs"
 
     def __get__(self, owner: object, cls: type | None = None) -> Any:
@@ -374,51 +423,8 @@ def _form(v: Leaf, fixed: bool) -> Any:
     if isinstance(v, Traced) or _is_numeric(v):
         t = type_of(v)
         if t.shape or t.dtype.kind in "fc":
-            return t, weakness(v), narrow(t.shape, strides_of(v))
+            return t, weakness(v), narrow(t.shape, strides_of(v)), is_of_array(v)
     return plain_key(v)
-
-
-@functools.cache
-def _error_state() -> Callable[[], object]:
-    """What gives an object that is another one while NumPy handles errors in another way.
-
-    NumPy's variable does, and is asked in a tenth of the time that `np.geterr` takes, where it is
-    found and is seen to change; else each object is another one.
-    """
-    variable = getattr(getattr(np, "_core", None), "umath", None)
-    get = getattr(getattr(variable, "_extobj_contextvar", None), "get", None)
-    if get is None:
-        return object
-    state = functools.partial(get, None)
-    before = state()
-    with np.errstate(divide="raise"):
-        changes = state() is not before
-    return state if changes and state() is before else object
-
-
-def _term(v: Any, fixed: bool) -> tuple[str, dict[str, Any]] | None:
-    """An expression for a value of the form of v, and what it mentions; None where there is none.
-
-    It is enough for one, and cheap; `$` stands for the number of the argument.
-    """
-    kind = type(v)
-    if (
-        kind is np.ndarray
-        and _is_numeric(v)
-        and v.dtype.isbuiltin == 1
-        and (v.shape or v.dtype.kind in "fc")
-    ):
-        known = {"array": np.ndarray, "t": v.dtype, "s": v.shape, "w": v.strides}
-        lies = "args[$].dtype is t$ and args[$].shape == s$ and args[$].strides == w$"
-        return f"type(args[$]) is array$ and {lies}", known
-    if v is None or kind in (bool, str) or (fixed and kind is int):
-        same = "is" if v is None or kind is bool else "=="
-        return f"type(args[$]) is k$ and args[$] {same} v$", {"k": kind, "v": v}
-    if not fixed and _is_whole(v):
-        return f"type(args[$]) is int and {-(2**63) + 1} <= args[$] < {2**63}", {}
-    if not fixed and (kind in (float, complex) or (_is_numeric(v) and v.dtype.kind in "fc")):
-        return "type(args[$]) is k$", {"k": kind}
-    return None
 
 
 def show_form(v: Leaf, form: Any) -> str:
@@ -449,27 +455,12 @@ def _reports(staged: Staged) -> bool:
     return any([isinstance(e, ir.Prim) and isinstance(e.primitive, Report) for e in every])
 
 
-def _as_operation(staged: Staged, args: tuple, kwargs: dict[str, Any]) -> Any:
-    """The program as one operation of a differentiation."""
-    if staged.writes:
-        raise StagingError(
-            f"jit: {staged.name} writes into its arguments, which a derivative of it would "
-            "not do; differentiate the function itself, or let it return a new array"
-        )
-    leaves, _ = flatten((args, kwargs))
-    types = staged.signature.types
-    values = [v for v, t in zip(leaves, types, strict=True) if t is not None]
-    operands = (*values, *[a.copy() for a in staged.inputs], *staged.constants)
-    results = op("defined")(*operands, definition=staged.definition, name=staged.name)
-    return staged.results.filled(iter(results))
-
-
 def jit(
     f: Callable[..., Any] | None = None,
     *,
     exact: bool = False,
     fallback: bool = False,
-    engine: str = DEFAULT,
+    engine: Engine | str = DEFAULT,
 ) -> Any:
     """f, captured as a program when it is first called with arguments of some form.
 
@@ -483,7 +474,8 @@ def jit(
     fallback   an f that cannot be captured is run as it is, and a UserWarning says why, once
     engine     the one that runs the program, by its name: "adaptive" interprets it until compiling
                it pays, "native" compiles it before it is run first, and one that it does not take
-               is a ProgramError; "interpreter" never does
+               is a ProgramError; "interpreter" never does.  "jax" runs it by XLA: arguments may be
+               arrays of JAX's, and results are; an engine itself may be given, too
 
     >>> @jit
     ... def root(a):

@@ -23,6 +23,7 @@ from lineara.facts.hints import Leaf, Shaped, Tree, Value
 from lineara.facts.primitive import op
 from lineara.facts.types import show_type
 from lineara.ops.value_checks import checked
+from lineara.python.user_code import reading
 from lineara.staging.capture.joins import held, is_leaf, join_leaf, same_constant
 from lineara.staging.control_flow import INTEGER, joined, tracing
 from lineara.staging.staged_level import EXACT, Seen, StagedLevel, seen
@@ -262,6 +263,9 @@ class Wanted(BaseException):
             raise self
         self.values.stack(self.examples, self.rooms)
         self.values.ends = self.ends or self.values.ends
+        now = reading()
+        for region in now.regions if now else ():
+            region.stacked.append(self.values)
 
     def refuse_far(self) -> None:
         """Refuse it in a function within the one that made the list."""
@@ -323,7 +327,7 @@ class Growing:
         at_home = self.home is tracing()
         reckoned = self.ends is None and at_home
         if (reckoned and self.most >= self.rooms) or self.length_is(self.rooms):
-            self.more_room(self.most + 1 if at_home else 1)
+            self.more_room(self.most + 1)
         end = self.length
         if self.ends is None or not is_staged(end):
             return end

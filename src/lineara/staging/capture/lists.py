@@ -181,6 +181,42 @@ class List(ShownAs, Answering, HeldAsArray, Growing, Listed, list):
         return list, ([*self],)
 
 
+class Attempt:
+    """What is stacked while a form is tried, and is as it was where that cannot be one."""
+
+    def __init__(self, level: StagedLevel) -> None:
+        self.level, self.mark, self.bindings = level, level.mark(), len(level.out.bindings)
+        self.copied = len(level.shared.copied)
+        self.lists: list[tuple[Any, Any]] = []  # and their items; None for one that was stacked
+
+    def stack(self, wanted: Wanted) -> Exception | None:
+        """Stack a list that the form has asked for; why that cannot be done."""
+        x = wanted.values
+        items = raw(x) if type(x) is List else None
+        try:
+            wanted.stack(self.level)
+        except Exception as e:
+            return e
+        self.lists.append((x, items))
+        return None
+
+    def undo(self) -> None:
+        """The lists hold their items again, unless lists among these have become rows."""
+        if not all([items is not None and not any(x.form.pools) for x, items in self.lists]):
+            return
+        self.level.back_to(self.mark)
+        del self.level.out.bindings[self.bindings :]
+        del self.level.shared.copied[self.copied :]
+        now = reading()
+        for region in now.regions if now else ():
+            stacked = [id(x) for x, _ in self.lists]
+            region.stacked = [x for x in region.stacked if id(x) not in stacked]
+        for x, items in self.lists:
+            x.__class__, x.ends = List, None
+            list.__setitem__(x, slice(None), items)
+        self.lists = []
+
+
 class _Through:
     """An iterator of a list, which may come to be stacked, or to grow, while that goes on."""
 

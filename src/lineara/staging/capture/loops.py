@@ -172,7 +172,8 @@ class Loop:
                 pairs = zip(now, was, strict=True)
                 kept = [joined([a, b]) if a and b else None for a, b in pairs]
                 self.slots[n] = Joined(structure, leaves, kept)
-        self.cells += [c for n, c in _stores(self.body).items() if n in stored and n not in likes]
+        cells = [c for n, c in _stores(self.body).items() if n in stored and n not in likes]
+        self.cells = [*dict.fromkeys(cells)]  # two variables may hold one array
 
     def _guess(self) -> None:
         """Begin with the numbers and arrays that the source of the body says that it changes."""

@@ -6,6 +6,7 @@ file, draws a number that no seed decides, or looks at the process is refused wh
 """
 
 import builtins
+import dataclasses
 import functools
 import random
 import sys
@@ -79,6 +80,30 @@ def asked(f: Callable[..., Any]) -> Callable[..., Any]:
         isinstance(inner, type) and issubclass(inner, _DRAW)
     )
     return _seeded(f) if seeded else f
+
+
+def with_lists(f: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
+    """The call of a function; of a dataclass, its fields that begin as empty lists can be staged.
+
+    What a dataclass calls to make them is not read, as its `__init__` has no source.
+    """
+    if not isinstance(f, type) or not hasattr(f, "__dataclass_fields__"):
+        return call
+    fields: Mapping[str, dataclasses.Field[Any]] = f.__dataclass_fields__
+    names = [n for n, field in fields.items() if field.default_factory is list]
+    if not names or hasattr(f, "__post_init__"):  # which may hold the list under another name
+        return call
+
+    def made(*args: Any, **options: Any) -> Any:
+        y = call(*args, **options)
+        given = [*args, *options.values()]
+        for n in names:
+            values = getattr(y, n)
+            if type(values) is list and not any([values is v for v in given]):
+                object.__setattr__(y, n, new(values))
+        return y
+
+    return made
 
 
 def refuse_unread(f: FunctionType, names: Mapping[str, object]) -> None:

@@ -49,6 +49,14 @@ def raised_by_python(error: BaseException, line: str) -> BaseException:
     return error
 
 
+def as_python_raises(error: BaseException) -> BaseException:
+    """An exception as plain Python raises it: of an index NumPy's own, in place of ours."""
+    plain = getattr(error, "plain", None)
+    if plain is None:
+        return error
+    return raised_by_python(plain.with_traceback(error.__traceback__), line_of(error))
+
+
 def is_raised(error: BaseException, natural: bool = False) -> bool:
     """Whether the user's code has raised an exception, by `raise` or as forms say.
 

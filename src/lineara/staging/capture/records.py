@@ -4,8 +4,7 @@ record(around, like, formals, run)     run writes one definition inside `around`
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +17,7 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.rules_as_text import Boxed, dropping, tidy
 from lineara.staging.capture.columns import Column, column
 from lineara.staging.staged_arrays import Cell, StagedArray, as_box, may_be_one, note_aliases
-from lineara.staging.staged_level import Seen, StagedLevel
-from lineara.tape.levels import open_level
+from lineara.staging.staged_level import Seen, StagedLevel, open_definition
 
 
 class Record(NamedTuple):
@@ -33,7 +31,8 @@ class Record(NamedTuple):
     changed: dict[Cell, Any]  # storage of definitions around that it wrote, as it is at its end
     mentions: list[tuple[Any, ir.Var]]  # what it mentions of the code around, and the formals
     stays: Callable[[ir.Binding], bool]
-    kept: list[ir.Binding] | None = None  # the bindings that results need, once these are known
+    kept: Sequence[ir.Binding] = ()  # those that the results need, once these are known
+    used: Set[ir.Var] = frozenset()  # the variables in these and the results
 
     def variable(self, value: Leaf, t: ArrayType) -> ir.Var:
         """A leaf as a variable of a type."""
@@ -43,22 +42,19 @@ class Record(NamedTuple):
         return value.var if value.var.type == t else op("astype")(value, dtype=t.dtype).var
 
     def pruned(self, results: Sequence[ir.Var]) -> "Record":
-        """The record without mentions that its results do not need."""
-        kept = tidy(self.out.bindings, results, self.stays)
-        used = {v for b in kept for v in ir.reads(b)} | {*results}
-        mentions = [(a, v) for a, v in self.mentions if v in used]
-        return self._replace(mentions=mentions, kept=kept)
+        """The record without what its results do not need."""
+        kept, used = tidy(self.out.bindings, results, self.stays)
+        mentions = [m for m in self.mentions if m[1] in used]
+        return Record(*self[:6], mentions, self.stays, kept, used)
 
     def define(
         self, around: Sequence[Any], boxes: Mapping[Any, ir.Var], results: Sequence[ir.Var],
         formals: Sequence[ir.Var], first: bool,
     ) -> ir.Def:  # fmt: skip
-        """The definition; formals for what is mentioned come first or last."""
+        """The definition of a pruned record; formals for what is mentioned come first or last."""
         extra = [boxes.get(b.var) or self.out.fresh(b.var.name or "x", b.var.type) for b in around]
         params = [*extra, *formals] if first else [*formals, *extra]
-        kept = self.kept
-        kept = tidy(self.out.bindings, results, self.stays) if kept is None else kept
-        bindings = dropping(kept, params, results)
+        bindings = dropping(self.kept, self.used, params)
         types = tuple([v.type for v in results])
         body = ir.Block(tuple(bindings), ir.Ret(tuple(results)))
         return ir.Def(self.name, tuple(params), types, (), body)
@@ -74,11 +70,10 @@ def record(
     """The record of `run(level, nodes of the formals)`, which returns columns by their keys."""
     one = Recording(around, like, formals, name)
     try:
-        trees = run(one.level, one.nodes)
+        return one.end(run(one.level, one.nodes))
     except BaseException:
         one.abandon()
         raise
-    return one.end(trees)
 
 
 class Recording:
@@ -88,9 +83,8 @@ class Recording:
         self, around: StagedLevel, like: str, formals: Sequence[tuple[str, Seen]], name: str = ""
     ) -> None:
         self.name = name or around.name_of_definition(like)
-        self.open = ExitStack()
-        self.level: StagedLevel = self.open.enter_context(open_level(StagedLevel))
-        self.open.enter_context(around.holding(self.level))
+        self.open = open_definition(around)
+        self.level = self.open.__enter__()
         self.level.hands_on = True
         self.nodes = [self.level.formal(n, known) for n, known in formals]
         self.formals = [n.now().v.var for n in self.nodes]
@@ -100,18 +94,18 @@ class Recording:
         """The record of the block, which leaves these."""
         level = self.level
         level.ends = True
-        with self.open:
-            columns = {key: column(level, tree) for key, tree in trees.items()}
-            level.shared.refuse_changes()
-            level.shared.refuse_writes(self.copied)
-            changed = {
-                cell: as_box(level, cell.content)
-                for cell, _, version in level.taken
-                if cell.version != version
-            }
-            mentions = [(a, v) for v, a in (*level.around.values(), *level.beside)]
-            out, stays = level.out, level.shared.stays
-        return Record(self.name, level, out, self.formals, columns, changed, mentions, stays)
+        columns = {key: column(level, tree) for key, tree in trees.items()}
+        level.shared.refuse_changes()
+        level.shared.refuse_writes(self.copied)
+        changed = {
+            cell: as_box(level, cell.content)
+            for cell, _, version in level.taken
+            if cell.version != version
+        }
+        mentions = [(a, v) for v, a in (*level.around.values(), *level.beside)]
+        stays = level.shared.stays
+        self.open.__exit__(None, None, None)
+        return Record(self.name, level, level.out, self.formals, columns, changed, mentions, stays)
 
     def abandon(self) -> None:
         """Give it up, where an exception is on its way."""
@@ -168,7 +162,7 @@ def mark_aliases(
             if column.aliases[i] is not None:
                 others[k].append(column.aliases[i])
             leaf = column.leaves[i]
-            if isinstance(leaf, StagedArray):
+            if issubclass(type(leaf), StagedArray):
                 copied = r.level.shared.copied
                 others[k] += [t for ref, _, t in copied if ref() is leaf.w.buffer]
                 for m, store in shown:

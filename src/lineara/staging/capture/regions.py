@@ -17,8 +17,14 @@ from lineara.facts.primitive import op
 from lineara.python.user_code import Reading, reading
 from lineara.staging.capture.conds import Form, Written, decoded, perhaps_of, places_of
 from lineara.staging.capture.containers import Name, Snapshot, refuse_changes
-from lineara.staging.capture.list_items import Extents, lengthen
-from lineara.staging.capture.raises import check, is_raised, line_of, raised_by_python
+from lineara.staging.capture.list_items import Extents, Wanted, lengthen
+from lineara.staging.capture.raises import (
+    as_python_raises,
+    check,
+    is_raised,
+    line_of,
+    raised_by_python,
+)
 from lineara.staging.capture.records import Recording, record
 from lineara.staging.capture.variables import (
     RAISED,
@@ -30,6 +36,7 @@ from lineara.staging.capture.variables import (
     codes,
 )
 from lineara.staging.control_flow import tracing
+from lineara.tape.swallowed_errors import met_by_traced, told
 
 Codes = frozenset[int]
 
@@ -74,20 +81,37 @@ class Region:
         self.blocks, self.variables = blocks, variables.with_entries()
         self.level: Any = tracing()
         self.splits: list[_Split] = []
+        self.ended: list[Any] = []  # the definitions that were split: no form writes them again
+        self.stacked: list[Any] = []  # lists, also of functions that are called in it
 
     def run(self, block: Callable[..., Way], *args: Any, inline: bool = False) -> Way:
         """Write the block; how it was left.
 
-        One that is `inline`, in the definition around, leaves to Python what it always raises.
+        One that is `inline`, in the definition around, leaves to Python what it always raises,
+        unless that comes after what may raise: there it is one of the ways in which it is left.
         """
+        try:
+            return self._run(block, args, inline)
+        except Wanted as wanted:
+            if wanted.values.home not in self.ended:
+                raise  # a form around writes its block again
+            raise StagingError(
+                "a try: after what may raise in it, a list that was made before is read or "
+                "written where a staged number says, or gets staged values; do that once before "
+                "the try"
+            ) from None
+
+    def _run(self, block: Callable[..., Way], args: tuple[Any, ...], inline: bool) -> Way:
         now = _reading()
         now.regions.append(self)
         try:
             way = block(*args)
         except Leaving as leaving:
             way = leaving.way
-        except BaseException as e:
-            if (inline and not self.splits) or not _is_caught(e, now):
+        except BaseException as error:
+            e = as_python_raises(error)
+            after = _is_python_s(e) if inline and self.splits else False
+            if not after and (inline or not _is_caught(e, now)):
                 self._abandon()
                 raise
             way = Raised(code_of(e, line_of(e)))
@@ -98,8 +122,10 @@ class Region:
     def split(self, fails: Leaf, way: Way) -> None:
         """Let the rest of the block be done where the condition does not hold."""
         snapshot = Snapshot(*self.blocks)
-        before, extents = self.variables.all(), Extents(snapshot.stacked)
+        lists = {id(x): x for x in [*snapshot.stacked, *self.stacked]}
+        before, extents = self.variables.all(), Extents(lists.values())
         rest = Recording(self.level, "rest", ())
+        self.ended.append(self.level)
         self.splits.append(_Split(self.level, fails, way, before, snapshot, extents, rest))
         self.level = rest.level
 
@@ -232,6 +258,15 @@ def _is_caught(error: BaseException, now: Reading) -> bool:
     if isinstance(error, LinearaError) or not isinstance(error, Exception):
         return False
     return catches(now, type(error)) and is_raised(error, natural=True)
+
+
+def _is_python_s(error: BaseException) -> bool:
+    """Whether plain Python raises an exception, too, where it is one."""
+    if isinstance(error, LinearaError) or not isinstance(error, Exception):
+        return False
+    if not is_raised(error) and met_by_traced(error):
+        raise told(error) from error
+    return True
 
 
 def _reading() -> Reading:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
-from lineara.engines import machine_code_facts
+from lineara.engines import engine_of, is_exact, machine_code_facts
 from lineara.errors import LinearaError, describe_line
 from lineara.python.structured_code import why_unread
 from lineara.python.user_code import Reading
@@ -130,11 +130,13 @@ def _machine_code(jitted: Jitted, call: Call, captured: Captured | None) -> list
     """What the program is as machine code, and what runs of a jitted function have called back."""
     if jitted.engine == "interpreter":
         return ["interpreted: engine='interpreter' was asked for"]
+    if engine_of(jitted.engine).name == "jax":
+        return ["compiled by XLA, through JAX"]
     running = jitted.programs.get(jitted._key(call), captured)
-    exact = jitted.engine != "native"  # "adaptive" runs exact code
     if running is None:
         return []
-    return machine_code_facts(running.staged.program, running.staged.name, exact)
+    program, name = running.staged.program, running.staged.name
+    return machine_code_facts(program, name, is_exact(jitted.engine, program, name))
 
 
 def _in_order(by_code: dict[CodeType, Any]) -> list[tuple[CodeType, Any]]:

@@ -32,10 +32,11 @@ class Items:
     As an iterator in Python it is at an item, `_next`, or where a loop has left it.
     """
 
-    __slots__ = ("_next", "at", "rounds", "stacked")
+    __slots__ = ("_next", "at", "every", "rounds", "stacked")
 
     def __init__(self, rounds: Any, at: Any, *of: "Items", stacked: Stacked | None = None) -> None:
         self.rounds, self.at = rounds, at
+        self.every = rounds  # of the statement that goes through these, perhaps in parts
         self._next = 0
         own = [] if stacked is None else [(stacked, stacked.mark)]
         self.stacked = [*own, *[pair for items in of for pair in items.stacked]]

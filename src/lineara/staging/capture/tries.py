@@ -9,12 +9,13 @@ from collections.abc import Callable, Sequence
 from types import CellType, FrameType
 from typing import Any, NamedTuple
 
-from lineara.errors import LinearaError, StagingError
+from lineara.errors import LinearaError
 from lineara.python.user_code import Reading, reading
 from lineara.staging.capture.branches import branch, follow
 from lineara.staging.capture.conds import decoded
 from lineara.staging.capture.containers import Remembers
 from lineara.staging.capture.list_items import Wanted
+from lineara.staging.capture.raises import as_python_raises
 from lineara.staging.capture.regions import (
     Codes,
     Region,
@@ -32,7 +33,7 @@ from lineara.staging.capture.variables import (
     codes,
     put,
 )
-from lineara.staging.control_flow import Unknown, tracing
+from lineara.staging.control_flow import Unknown
 from lineara.staging.texts import LINE
 from lineara.tape.swallowed_errors import met_by_traced, told
 
@@ -93,19 +94,10 @@ def try_(
     now, whole = reading(), lambda: _handled(body, each, orelse, variables)
     if now is None:
         return follow(_known(whole, final), rest, variables)
-    level = tracing()
-    try:
-        if final is None:
-            way = whole()
-        else:
-            way = _at_last(whole, [body, *[h.block for h in each], orelse], final, variables, now)
-    except Wanted as wanted:
-        if wanted.values.home is not level:
-            raise  # a form around writes its block again
-        raise StagingError(
-            "a try: after what may raise in it, a list that was made before is read or written "
-            "where a staged number says, or gets staged values; do that once before the try"
-        ) from None
+    if final is None:
+        way = whole()
+    else:
+        way = _at_last(whole, [body, *[h.block for h in each], orelse], final, variables, now)
     return unwound(way, variables) if rest is None else follow(way, rest, variables)
 
 
@@ -126,12 +118,10 @@ def _at_last(
     now.tries.append(Try((), True, sys._getframe()))
     try:
         way = Region(blocks, variables).run(whole, inline=True)
-    except (LinearaError, Wanted, Unknown):
+    except BaseException as error:
         now.tries.pop()
-        raise
-    except BaseException:
-        now.tries.pop()
-        final()
+        if not isinstance(as_python_raises(error), LinearaError | Wanted | Unknown):
+            final()
         raise
     now.tries.pop()
     before = variables.values()
@@ -141,7 +131,7 @@ def _at_last(
     after = variables.values()
     if isinstance(way, Mixed):  # what may have no value gets it where the code is known
         left = {n for n in way.perhaps if after.get(n) is during.get(n)}
-        variables.set({n: before[n] for n in left})
+        variables.set({n: before[n] for n in left if n in before})
         way = way._replace(perhaps={n: p for n, p in way.perhaps.items() if n in left})
     return way
 
@@ -156,8 +146,9 @@ def _handled(
     now.tries.append(Try(handlers, False, sys._getframe()))
     try:
         way = Region([body, *[h.block for h in handlers], orelse], variables).run(body, inline=True)
-    except Exception as e:
+    except Exception as error:
         now.tries.pop()
+        e = as_python_raises(error)
         handler = next((h for h in handlers if h.catches(type(e))), None)
         if handler is None or (isinstance(e, LinearaError) and not _is_meant(handler, e)):
             raise

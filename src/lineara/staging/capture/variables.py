@@ -130,9 +130,10 @@ class Variables:
         return {name: contents(cell) for name, cell in self.cells.items()}
 
     def set(self, values: Mapping[Any, Any]) -> None:
-        """Put these values into the places."""
+        """Put these values into the places; what has none is read nowhere after the blocks."""
         for name, value in values.items():
-            put(self.cells[name], value)
+            if name in self.cells:
+                put(self.cells[name], value)
 
 
 def contents(cell: CellType | Entry) -> Any:

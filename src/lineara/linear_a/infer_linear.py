@@ -2,30 +2,41 @@
 
     f(xs, as ;) -> (ss, rs ;)      =>      f.l(xs ; ~as) -> (ss ; rs)
 
-Python code knows no linear variables.  What it wrote about the vectors as is followed from them on:
-every operation that meets one must be linear in it, a constant beside one must be zero, and what is
-used twice is dup'd.  What is not linear is an error here; the checker judges what comes out.
+Python code knows no linear variables, and a definition that says `linear in x | y` has each of the
+two in turn.  What is written about the vectors as is followed from them on: every operation that
+meets one must be linear in it, a constant beside one must be zero, and what is used twice is dup'd.
+What is not linear is an error here; the checker judges what comes out.
 
 In a loop a vector that is the same in every round is carried, and a carry that becomes linear is
 linear from the start.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
-from lineara.errors import LinearityError
+from lineara.errors import LinearityError, ProgramError
 from lineara.facts.hints import Shaped
 from lineara.facts.primitive import Constant
-from lineara.facts.types import ArrayType, Type, carries_tangents, show, type_of
+from lineara.facts.types import ArrayType, Type, carries_tangents, is_ring, show, type_of
 from lineara.linear_a import syntax as ir
-from lineara.linear_a.branches import Cond, Switch
-from lineara.linear_a.calls import Call, Facts
-from lineara.linear_a.check import check_def
+from lineara.linear_a.branches import Case, Choice
+from lineara.linear_a.calls import Call, Facts, Sized
+from lineara.linear_a.check import check_def, located
+from lineara.linear_a.dimensions import Samples, dims_in
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.program import Program
-from lineara.linear_a.rules_as_text import Boxed, Emitter, closed, threaded, tidy
+from lineara.linear_a.rules_as_text import (
+    Boxed,
+    Emitter,
+    closed,
+    reboxed,
+    text,
+    threaded,
+    tidy,
+)
+from lineara.linear_a.show import show_def
 
 Flags = tuple[bool, ...]
 SMALL = 64  # elements: what constants up to this size make is a constant
@@ -41,12 +52,43 @@ def regain(program: Program, name: str, flags: Flags, want: Flags, made: str) ->
     >>> print(regain(p, "f", (False, True), (True,), "g").defs["g"].lxs)
     (~a,)
     """
+    return program.with_(*regained(program, name, flags, want, made))
+
+
+def regained(program: Program, name: str, flags: Flags, want: Flags, made: str) -> list[ir.Def]:
+    """The definitions that `regain` adds, checked."""
     run = _Regain(program)
     run.made[made] = _One(run, program.defs[name], flags, want).definition(made)
     program = program.with_(*run.made.values())
     for d in run.made.values():
         check_def(program, d)
-    return program
+    return [*run.made.values()]
+
+
+def with_linear_forms(program: Program, missing: Collection[str]) -> Program:
+    """The program in which each definition that says `linear in x | y` has the forms f'x and f'y.
+
+    Those that are missing have a signature only; others must be what is made of the definition.
+    """
+    defs = dict(program.defs)
+    for f, d in program.defs.items():
+        for places in d.linear:
+            for g in program.reached(f):
+                check_def(program, program.defs[g])
+            name, flags = ir.linear_form(d, places), [i in places for i in range(len(d.params))]
+            there = program.defs[name]
+            try:
+                made = regained(program, f, tuple(flags), (True,) * len(d.results), name)
+            except LinearityError as error:
+                said = f"{f} says that it is linear in {ir.linear_in(d, places)}: {error.message}"
+                raise ProgramError(located(program, program.places[there][0], said)) from None
+            if name in missing:
+                program.places[made[0]] = program.places[there]  # type: ignore[index]
+                defs |= {g.name: g for g in made}
+            elif show_def(there) != show_def(made[0]):
+                said = f"{name} is not what {f} is in {ir.linear_in(d, places)}; leave it out"
+                raise ProgramError(located(program, program.places[there][0], said))
+    return Program(program.types, defs, program.places, program.text, program.file)
 
 
 class _Regain:
@@ -80,7 +122,13 @@ class _Regain:
     def _flow(self, d: ir.Def, flags: Flags) -> Flags:
         on = dict(zip(d.params, flags, strict=True))
 
-        def of(e: ir.Leaf, count: int) -> Flags:
+        def of(e: ir.Leaf | ir.Block, count: int) -> Flags:
+            if isinstance(e, ir.Block):
+                for b in e.bindings:
+                    unpacked = isinstance(b, ir.Unpack)
+                    out = (on[b.arg],) * len(b.vars) if unpacked else of(b.rhs, len(b.vars))
+                    on.update(zip(b.vars, out, strict=True))
+                return of(e.leaf, count)
             if isinstance(e, ir.Ret | ir.Copy):
                 return tuple([on[a] for a in e.args])
             if isinstance(e, ir.Application):
@@ -88,17 +136,14 @@ class _Regain:
             inert = isinstance(e, ir.Prim) and isinstance(e.primitive, Constant)
             return (not inert and any([on[a] for a in e.operands()]),) * count
 
-        for b in d.body.bindings:
-            e = leaf_of(b)
-            on.update(zip(b.vars, of(e, len(b.vars)), strict=True))
-        return of(d.body.leaf, len(d.results))
+        return of(d.body, len(d.results))
 
     def application(self, e: ir.Application, flags: Flags) -> Flags:
         """Which results depend on the flagged arguments; for carries, the fixed point."""
         if isinstance(e, Call):
             return self.flow(e.functions[0], flags)
-        if isinstance(e, Cond | Switch):
-            columns = zip(*[self.flow(f, flags[1:]) for f in e.functions], strict=True)
+        if isinstance(e, Choice):
+            columns = zip(*[self.flow(f, formals(e, flags)) for f in e.functions], strict=True)
             return tuple([any(column) for column in columns])
         inner = self.carried(e, flags)
         nc = count_of_carries(e)
@@ -122,11 +167,9 @@ def count_of_carries(e: Any) -> int:
     return e.nc if isinstance(e, Scan) else len(e.args) - e.nk
 
 
-def leaf_of(b: ir.Binding) -> ir.Leaf:
-    """The right-hand side of a binding of a traced program, which is flat."""
-    assert isinstance(b, ir.Let), "a traced program takes no product apart"
-    assert isinstance(b.rhs, ir.Leaf), "a traced program has no nested blocks"
-    return b.rhs
+def formals(e: ir.Application, flags: Flags) -> Flags:
+    """The flags of the formals of a branch: its payload is that of the tag, if it has one."""
+    return flags if isinstance(e, Call | Case) else flags[1:]
 
 
 class _One:
@@ -151,24 +194,23 @@ class _One:
     def definition(self, name: str) -> ir.Def:
         """The definition under its new name; linear formals and results come last."""
         d = self.d
-        formals = [ir.Var(p.name, p.type, f) for p, f in zip(d.params, self.flags, strict=True)]
+        pairs = zip(d.params, self.flags, strict=True)
+        formals = [ir.Var(p.name, p.type, True) if f else p for p, f in pairs]
         self.at = dict(zip(d.params, map(self.out.box, formals), strict=True))
         if self.bare:
             formals = [v for v in formals if not v.linear]
-        for b in d.body.bindings:
-            self.likes = [v.name for v in b.vars]
-            values = self.leaf(leaf_of(b), [v.type for v in b.vars])
-            self.at.update(zip(b.vars, values, strict=True))
-        self.likes = []
-        values = self.leaf(d.body.leaf, list(d.results))
+        values = self.expression(d.body, list(d.results))
         handed = [self.at[d.params[i]].var for i in self.on]
         zones: list[list[ir.Var]] = [[], handed]
         for v, t, w in zip(values, d.results, self.want, strict=True):
             zones[w].append(self.vector(v, t) if w else self.value(v, t))
         params = sorted(formals, key=lambda v: v.linear)
         results = [*zones[0], *zones[1]]
-        kept, results = threaded(self.out, params, tidy(self.out.bindings, results), results)
-        body = ir.Block(tuple(closed(kept, params, results)), ir.Ret(tuple(results)))
+        kept, _ = tidy(self.out.bindings, results)
+        kept, results = threaded(self.out, params, kept, results)
+        dims = self.run.program.dims(d.name)
+        stay = [v for v in params if v not in dims]
+        body = ir.Block(tuple(closed(kept, stay, results)), ir.Ret(tuple(results)))
         types = [tuple([v.type for v in zone]) for zone in zones]
         return ir.Def(name, tuple(params), types[0], types[1], body)
 
@@ -207,7 +249,27 @@ class _One:
         it = self.at[v]
         return isinstance(it, Boxed) and it.var.linear
 
-    # --- leaves ----------------------------------------------------------------------------------
+    # --- blocks and leaves -----------------------------------------------------------------------
+
+    def expression(self, e: ir.Leaf | ir.Block, types: list[Type]) -> list[Any]:
+        """What the results of a leaf are, or of a block, whose bindings are written before."""
+        if isinstance(e, ir.Leaf):
+            return self.leaf(e, types)
+        for b in e.bindings:
+            self.likes = [v.name for v in b.vars]
+            types_of = [v.type for v in b.vars]
+            unpacked = isinstance(b, ir.Unpack)
+            values = self.parts(b) if unpacked else self.expression(b.rhs, types_of)
+            self.at.update(zip(b.vars, values, strict=True))
+        self.likes = []
+        return self.leaf(e.leaf, types)
+
+    def parts(self, b: ir.Unpack) -> list[Boxed]:
+        """The parts of a product, vectors if it is one."""
+        whole = self.at[b.arg].var
+        parts = [self.out.fresh(v.name, v.type, whole.linear) for v in b.vars]
+        self.out.bindings.append(ir.Unpack(tuple(parts), whole))
+        return list(map(self.out.box, parts))
 
     def leaf(self, e: ir.Leaf, types: list[Type]) -> list[Any]:
         """What the results of a leaf are."""
@@ -218,6 +280,10 @@ class _One:
                 return []
             case ir.Lit(value=value):
                 return [value]
+            case ir.Zero(type=t) if not isinstance(t, ArrayType) or is_ring(t):
+                (zero,) = self.written(e, [t])
+                self.nothing.add(zero.var)
+                return [zero]
             case ir.Zero(type=t):
                 assert isinstance(t, ArrayType)
                 return [np.broadcast_to(t.dtype.type(0), t.shape)[()]]
@@ -225,6 +291,13 @@ class _One:
                 return [self.part(e)]
             case ir.Application():
                 return self.application(e, types)
+            case ir.Tup(args=args, fields=fields) if any(map(self.is_vector, args)):
+                vectors = tuple([self.vector(self.at[a], a.type) for a in args])
+                return self.written(ir.Tup(vectors, True, fields), types, [True])
+            case ir.Tup() | ir.Inj() | ir.Proj():
+                if any(map(self.is_vector, e.args)):
+                    raise LinearityError("a vector is no payload of an alternative")
+                return self.written(e.renamed(self.plain), types)
         assert isinstance(e, ir.Prim), type(e).__name__
         return [self.prim(e, types[0])]
 
@@ -252,6 +325,9 @@ class _One:
             if e.name == "multiply" and not all([isinstance(a, Boxed) or np.any(a) for a in args]):
                 self.nothing.add(made.var)
             return made
+        if not isinstance(t, ArrayType):  # a sum of products
+            vectors = tuple([self.vector(self.at[a], a.type) for a in e.args])
+            return self.written(ir.Prim(vectors, e.primitive), [t], [True])[0]
         params = ir.renamed_params(e.params, self.plain)
         zero = e.primitive.linear_in(linear, len(args))
         if zero == "reads":
@@ -265,7 +341,23 @@ class _One:
                 f"{e.name} is not linear in argument{'s'[: len(linear) - 1]} {places}; a linear "
                 "function adds, moves, sums, contracts and scales vectors"
             )
+        if any(dims_in([t, *[a.type for a in e.args]])):
+            return self.sampled(e, args, t)
         return self.out.interpret(e.primitive, tuple(args), params)
+
+    def sampled(self, e: ir.Prim, args: list[Any], t: Type) -> Boxed:
+        """A linear primitive of types with dimensions: the text that it writes for samples."""
+        given = [a.var for a in args if isinstance(a, Boxed)]
+        given += [self.plain(v) for v in ir.vars_in(e.params)]
+        formals = [ir.Var(f"x{i}", v.type, v.linear) for i, v in enumerate(given)]
+
+        def rule(samples: Samples, *boxes: Any) -> list[Any]:
+            boxed = iter(boxes)
+            whole = [next(boxed) if isinstance(a, Boxed) else a for a in args]
+            return [e.primitive(*whole, **reboxed(e.params, boxed, samples.at))]
+
+        (y,) = text(e, rule, formals, [t]).copied(given, self.out, {})
+        return self.out.box(y)
 
     def part(self, e: ir.Put | ir.Accum) -> Any:
         """An array that is written: a vector if it or what is written is one."""
@@ -288,14 +380,15 @@ class _One:
             return self.written(e.renamed(self.plain), types)
         if isinstance(e, Scan | While):
             return self.loop(e, flags, types)
+        if isinstance(e, Sized):
+            raise LinearityError("a call with a size that is computed takes no vectors")
         want = self.run.application(e, flags)
-        k = 0 if isinstance(e, Call) else 1
-        if any(flags[:k]):
+        if isinstance(e, Choice) and flags[0]:
             raise LinearityError(
                 f"a branch is chosen by a vector ({show(e.args[0].type)}); a linear function does "
                 "the same for all"
             )
-        functions = tuple([self.run.definition(f, flags[k:], want) for f in e.functions])
+        functions = tuple([self.run.definition(f, formals(e, flags), want) for f in e.functions])
         return self.written(e.on(self.arguments(e, flags), functions), types, want)
 
     def arguments(self, e: ir.Application, flags: Flags) -> tuple[ir.Var, ...]:

@@ -1,0 +1,496 @@
+"""Regions: lines on arrays of as many rows, emitted together, some rows after the other.
+
+    steps     y = f(x, w) at each place: a run of them is one loop, and values cross in registers
+    calls     functions of NumPy's, and sums over axes of a row, as they are, on the rows at hand
+    names     the same memory under another shape
+    folds     sums and extrema over the rows: they go on from block to block
+
+A region begins at a line and takes the later ones of its block that need no others; these move up,
+since none of them can fail.  What no line after the region reads is in registers, or in a block of
+memory that stays in the cache.  No bit of a result changes: NumPy's loops get whole vectors of the
+processor, and what is added is added in the order that `folds` has without regions.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from lineara.engines.native import arrays, folds
+from lineara.engines.native import numbers as nm
+from lineara.engines.native.demand import has_values
+from lineara.engines.native.emit import Emitter
+from lineara.engines.native.scalars import RULES, itself
+from lineara.engines.native.strided import Plain, Spot, at_offset, part, steps_in, steps_of
+from lineara.facts.primitive import Elementwise
+from lineara.facts.types import ArrayType
+from lineara.linear_a import syntax as ir
+
+WINDOW = 256
+"""Bindings in which a region looks for its lines."""
+LEAST = 32
+"""Elements of an array from which it has regions."""
+BLOCK = 2048
+"""Elements of a block, of which some stay in the first cache."""
+BLOCKED = 4 * BLOCK
+"""Elements from which an array is cut into blocks."""
+VECTOR = 32
+"""Elements of which a block is a multiple: partial sums, and a processor's vectors."""
+STEP, CALL, NAME, FOLD = "step", "call", "name", "fold"
+
+
+class Line(NamedTuple):
+    """A binding of a region, and what becomes of it."""
+
+    place: int  # in its block
+    binding: ir.Let
+    how: str
+    reads: ir.Vars
+    type: ArrayType
+
+    @property
+    def var(self) -> ir.Var:
+        """What it binds."""
+        return self.binding.vars[0]
+
+
+class Region:
+    """The region that begins at a binding of a block, or none."""
+
+    def __init__(
+        self, em: Emitter, block: ir.Block, start: int, runs: set[int], env: dict[ir.Var, nm.Held]
+    ) -> None:
+        self.em = em
+        self.block = block
+        self.env = env
+        self.n = 0
+        self.lines: list[Line] = []
+        self.early: list[int] = []  # small bindings that lines need
+        self.inside: dict[ir.Var, nm.Arr] = {}  # what lines make, in memory that is not there
+        with em.trial():
+            self.look(start, runs)
+        self.stored: set[ir.Var] = set()
+        if self.is_worth_it():
+            self.stored = self.read_later(runs)
+
+    # --- which lines --------------------------------------------------------------------------
+
+    def look(self, start: int, runs: set[int]) -> None:
+        """The lines of the region, and the small bindings that these need."""
+        outside = dict(self.env)
+        places = range(start, min(len(self.block.bindings), start + WINDOW))
+        small: dict[ir.Var, int] = {}
+        for i in places:
+            b = self.block.bindings[i]
+            if i not in runs or not isinstance(b, ir.Let) or len(b.vars) != 1:
+                continue
+            e = b.rhs
+            if not isinstance(e, ir.Ret | ir.Copy | ir.Lit | ir.Prim):
+                continue
+            if not all([v in outside or v in self.inside for v in self.needed(e)]):
+                continue
+            line = self.line(i, b, e, outside)
+            if line is not None:
+                self.lines.append(line)
+            elif not self.lines:
+                return
+            elif self.is_small(b) and all([v in outside for v in e.operands()]):
+                (outside[b.vars[0]],) = self.early_values(b, outside)
+                small[b.vars[0]] = i
+        self.prune()
+        wanted = [v for line in self.lines for v in line.reads]
+        for v, i in reversed(small.items()):
+            if v in wanted:
+                self.early.insert(0, i)
+                wanted += ir.reads(self.block.bindings[i])
+
+    def prune(self) -> None:
+        """Leave out what would only be stored earlier: names and broadcasts that no line reads."""
+        read: set[ir.Var] = set()
+        for line in reversed(self.lines[1:]):
+            spreads = getattr(line.binding.rhs, "name", "") == "broadcast_to"
+            if line.var not in read and (self.is_name(line) or spreads):
+                self.lines.remove(line)
+            else:
+                read.update(line.reads)
+
+    def is_name(self, line: Line) -> bool:
+        """Whether the result is what the line reads, perhaps under another shape."""
+        trusts = line.how is STEP and self.is_trusted(line.binding.rhs)
+        return line.how is NAME or (trusts and self.type_of(line.reads[0]) == line.type)
+
+    def needed(self, e: ir.Leaf) -> ir.Vars:
+        """What a leaf reads; of a masked product the mask is not looked at."""
+        return e.args[1:2] if self.is_trusted(e) else e.operands()
+
+    def is_trusted(self, e: ir.Leaf | ir.Block) -> bool:
+        """Whether a leaf is a factor that is taken as it is."""
+        if not isinstance(e, ir.Prim) or e.name != "live_factor":
+            return False
+        return self.em.demand.trusts(e)
+
+    def is_small(self, b: ir.Let) -> bool:
+        """Whether a binding may come earlier than it is written, and costs next to nothing."""
+        t = self.type_of(b.vars[0])
+        return t is not None and t.size < LEAST and not self.em.demand.may_fail(b.rhs)
+
+    def early_values(self, b: ir.Let, env: dict[ir.Var, nm.Held]) -> Any:
+        """The value of a binding that comes earlier."""
+        types = [v.type for v in b.vars]
+        return self.em.expression(b.rhs, env, types, (), {}, None)
+
+    def type_of(self, v: ir.Var) -> ArrayType | None:
+        """The type of an array or number whose size is known, and whose numbers registers hold."""
+        t = self.em.program.unfold(v.type)
+        if not isinstance(t, ArrayType) or not all([isinstance(k, int) for k in t.shape]):
+            return None
+        return None if nm.kind_of(t) is None else t
+
+    def line(self, i: int, b: ir.Let, e: ir.Leaf, outside: dict[ir.Var, nm.Held]) -> Line | None:
+        """A binding as a line of the region, if it is one."""
+        t, reads = self.type_of(b.vars[0]), self.needed(e)
+        types = [self.type_of(v) for v in reads]
+        if t is None or not reads or None in types or not is_tame(e):
+            return None
+        over_rows = isinstance(e, ir.Prim) and folds_rows(e, types[0])
+        shape = types[0].shape if over_rows and types[0] is not None else t.shape
+        if not shape or (self.n or shape[0]) != shape[0] or math.prod(shape) < LEAST:
+            return None
+        self.n = shape[0]
+        values = {v: self.inside.get(v, outside.get(v)) for v in reads}
+        given = [values[v] for v in reads]
+        if not all([isinstance(x, nm.Num | nm.Arr) for x in given]):
+            return None
+        how = self.how(e, reads, values, t, over_rows)
+        if how is None:
+            return None
+        if how is not FOLD:
+            size = t.size * t.dtype.itemsize
+            self.inside[b.vars[0]] = nm.Arr(nm.Buffer("%none", size, True), t)
+        return Line(i, b, how, reads, t)
+
+    def how(
+        self,
+        e: ir.Leaf,
+        reads: ir.Vars,
+        values: dict[ir.Var, Any],
+        t: ArrayType,
+        over_rows: bool,
+    ) -> str | None:
+        """What becomes of a leaf, all of whose arguments are there."""
+        em, given = self.em, [values[v] for v in reads]
+        first = given[0]
+        if over_rows:
+            assert isinstance(e, ir.Prim), "it has a name"
+            fits = isinstance(first, nm.Arr) and self.is_of_rows(first, first.type.ndim)
+            return FOLD if fits and folds.goes_on(em, e, first, t) else None
+        if not isinstance(e, ir.Prim) or e.name == "reshape" or takes_all(e):
+            of_rows = reads[0] in self.inside and first.type.shape[:1] == t.shape[:1]
+            return NAME if of_rows else None
+        whole = [v for v in reads if v in self.inside and not self.is_of_rows(values[v], t.ndim)]
+        if whole and e.name not in folds.FOLDS:
+            return None
+        if len(reads) < len(e.args) or is_step(em, e, given, t):
+            return STEP
+        if not (isinstance(e.primitive, Elementwise) or e.name in folds.FOLDS):
+            return None
+        sites = len(em.sites)
+        y = arrays.primitive(em, e, [values[v] for v in e.args], values, t)
+        return CALL if len(em.sites) == sites and isinstance(y, nm.Arr) else None
+
+    def is_of_rows(self, x: Plain, ndim: int) -> bool:
+        """Whether an array has a row for each row of the result; if not it is read whole."""
+        return isinstance(x, nm.Arr) and x.type.ndim == ndim and x.type.shape[0] == self.n
+
+    def read_later(self, runs: set[int]) -> set[ir.Var]:
+        """What is read after the region, of what its lines make."""
+        mine = {line.place for line in self.lines}
+        others = [b for i, b in enumerate(self.block.bindings) if i in runs and i not in mine]
+        later = {v for b in others for v in ir.reads(b)} | {*self.block.leaf.operands()}
+        for line in reversed(self.lines):  # the memory of a name is that of what it names
+            if self.is_name(line) and line.var in later:
+                later.add(line.reads[0])
+        return later
+
+    # --- as code ------------------------------------------------------------------------------
+
+    def is_worth_it(self) -> bool:
+        """Whether there is anything that lines have in common."""
+        return len([line for line in self.lines if line.how is not NAME]) > 1
+
+    def emit(self) -> set[int]:
+        """The bindings that are emitted; none where it is not worth it."""
+        em, env = self.em, self.env
+        if not self.is_worth_it():
+            return set()
+        for i in self.early:
+            b = self.block.bindings[i]
+            assert isinstance(b, ir.Let)
+            em.tell(b)
+            env.update(zip(b.vars, self.early_values(b, env), strict=True))
+        em.leaves += len(self.lines)
+        self.outputs: dict[ir.Var, nm.Arr] = {}
+        self.going: dict[ir.Var, folds.Going] = {}
+        made: list[nm.Arr] = []
+        with em.kept(made):
+            for line in self.lines:
+                if line.how is FOLD:
+                    assert isinstance(line.binding.rhs, ir.Prim)
+                    x = self.whole(line.reads[0])
+                    self.going[line.var] = folds.begun(em, line.binding.rhs, x, line.type)
+                    made.append(self.going[line.var].so_far)
+                elif not self.is_name(line) and line.var in self.stored:
+                    self.outputs[line.var] = em.array(line.type)
+                    made.append(self.outputs[line.var])
+            rows = self.rows()
+            self.in_loop = self.n % rows == 0 and rows < self.n
+            if rows == self.n:
+                self.rows_from(nm.Affine(0), rows)
+            else:
+                em.in_blocks = True
+                with em.each(self.n // rows) as i:
+                    assert i.affine is not None, "a loop counts its rounds"
+                    self.rows_from(i.affine.times(rows), rows)
+                if self.n % rows:
+                    self.rows_from(nm.Affine(self.n - self.n % rows), self.n % rows)
+                em.in_blocks = False
+            for line in self.lines:
+                env[line.var] = self.result(line)
+        em.fused.append(self.told(rows))
+        return {*self.early, *[line.place for line in self.lines]}
+
+    def whole(self, v: ir.Var) -> nm.Arr:
+        """An array of all rows, whose memory need not be there."""
+        x = self.inside.get(v, self.env.get(v))
+        assert isinstance(x, nm.Arr), "it has rows"
+        return x
+
+    def rows(self) -> int:
+        """How many rows a block has: whole vectors for what is called, and for partial sums."""
+        widest, step = 1, 1
+        for line in self.lines:
+            going = self.going.get(line.var)
+            t = line.type if going is None else self.whole(line.reads[0]).type
+            inner = math.prod(t.shape[1:])
+            widest = max(widest, inner)
+            if line.how is CALL or (going and going.is_long):
+                step = max(step, VECTOR // math.gcd(VECTOR, inner))
+        most = max(step, BLOCK // widest // step * step)
+        if self.n * widest < BLOCKED or 2 * most > self.n:
+            return self.n
+        dividing = [k for k in range(most, most // 4, -step) if self.n % k == 0]
+        return dividing[0] if dividing else most
+
+    def told(self, rows: int) -> str:
+        """Which lines are one region, and which of them are stored."""
+        names = [line.var.name for line in self.lines if line.how is not NAME]
+        stored = [v.name for v in self.outputs]
+        blocks = f", {rows:,} at a time" if rows < self.n else ""
+        return (
+            f"{self.em.open[-1]}: {', '.join(names)} over {self.n:,} rows{blocks}; "
+            f"stored: {', '.join(stored) or 'none'}"
+        )
+
+    def result(self, line: Line) -> nm.Held:
+        """The value after the region; None of what nobody reads."""
+        if line.how is FOLD:
+            return folds.ended(self.em, self.going[line.var], self.in_loop)
+        if self.is_name(line) and line.var in self.stored:
+            source = self.env[line.reads[0]]
+            if line.type != self.type_of(line.reads[0]):
+                (source,) = self.em.in_order([source])
+            assert isinstance(source, nm.Arr), "it is stored"
+            return source._replace(type=line.type)
+        return self.outputs.get(line.var)
+
+    def rows_from(self, start: nm.Affine, rows: int) -> None:
+        """The lines on so many rows, from one of them on."""
+        self.start, self.count = start, rows
+        self.values: dict[ir.Var, nm.Arr] = {}
+        self.unread = Counter([v for line in self.lines for v in line.reads])
+        waiting: dict[tuple[int, ...], list[Line]] = {}
+        ordered = sorted(self.lines, key=lambda line: line.how is FOLD)  # no line reads a fold
+        with self.em.kept(self.values.values()):
+            for line in ordered:
+                for shape, lines in [*waiting.items()]:
+                    joins = line.how is STEP and line.type.shape == shape
+                    if not joins and {*line.reads} & {s.var for s in lines}:
+                        self.steps(waiting.pop(shape))
+                if line.how is STEP:
+                    waiting.setdefault(line.type.shape, []).append(line)
+                else:
+                    self.alone(line)
+            for lines in waiting.values():
+                self.steps(lines)
+
+    def done(self, lines: Iterable[Line]) -> None:
+        """What no line reads any more needs no memory."""
+        for line in lines:
+            self.unread.subtract(line.reads)
+            for v in line.reads:
+                if not self.unread[v]:
+                    self.values.pop(v, None)
+
+    def value(self, v: ir.Var, ndim: int) -> Plain:
+        """An operand of a line whose places have so many axes: the rows at hand, or all."""
+        if v in self.values:
+            return self.values[v]
+        x = self.env[v]
+        assert isinstance(x, nm.Num | nm.Arr), "it was there"
+        return self.part(x) if isinstance(x, nm.Arr) and self.is_of_rows(x, ndim) else x
+
+    def part(self, x: nm.Arr) -> nm.Arr:
+        """The rows at hand."""
+        if self.count == self.n:
+            return x
+        steps = tuple(steps_of(x))
+        first = nm.Num("i64", affine=self.start.times(steps[0]))
+        return part(self.em, x, Spot(first, (self.count, *x.type.shape[1:]), steps))
+
+    def memory(self, line: Line) -> nm.Arr:
+        """Where the rows of a result are put."""
+        if line.var in self.outputs:
+            return self.part(self.outputs[line.var])
+        return self.em.array(self.of_rows(line.type))
+
+    def of_rows(self, t: ArrayType) -> ArrayType:
+        """The type of the rows at hand."""
+        return ArrayType((self.count, *t.shape[1:]), t.dtype)
+
+    def steps(self, lines: list[Line]) -> None:
+        """A run of steps: one loop."""
+        em = self.em
+        t = self.of_rows(lines[0].type)
+        mine = {line.var for line in lines}
+        within = Counter([v for line in lines for v in line.reads])
+        inputs: dict[ir.Var, Plain] = {}
+        for line in lines:
+            em.tell(line.binding)
+            for v in line.reads:
+                if v not in mine and v not in inputs:
+                    inputs[v] = self.value(v, t.ndim)
+        kept: list[Line] = []
+        with em.kept(inputs.values()):
+            for line in lines:
+                if line.var in self.outputs or self.unread[line.var] > within[line.var]:
+                    self.values[line.var] = self.memory(line)
+                    kept.append(line)
+        places = [steps_in(x, t.ndim) for x in inputs.values()]
+        whole = nm.strides_of(t.shape)
+        with em.nest(t.shape, *places, whole) as (*of, to):
+            numbers = {v: at_offset(em, x, i) for (v, x), i in zip(inputs.items(), of, strict=True)}
+            for line in lines:
+                y = number(em, line, [numbers[v] for v in line.reads])
+                numbers[line.var] = y
+                if line in kept:
+                    em.store(y, self.values[line.var], to)
+        self.flags(lines, inputs)
+        self.done(lines)
+
+    def flags(self, lines: list[Line], inputs: dict[ir.Var, Plain]) -> None:
+        """Whether NumPy has the results in C order."""
+        known = {v: not isinstance(x, nm.Arr) or x.as_numpys for v, x in inputs.items()}
+        for line in lines:
+            e = line.binding.rhs
+            spreads = isinstance(e, ir.Prim) and e.name == "broadcast_to"
+            sure = all([known[v] for v in line.reads]) and not spreads
+            known[line.var] = sure or line.type.ndim < 2
+            for table in (self.values, self.outputs):
+                if line.var in table:
+                    table[line.var] = table[line.var]._replace(as_numpys=known[line.var])
+
+    def alone(self, line: Line) -> None:
+        """A line that is no step."""
+        em, e = self.em, line.binding.rhs
+        em.tell(line.binding)
+        if line.how is NAME:
+            source = self.values[line.reads[0]]
+            self.values[line.var] = source._replace(type=self.of_rows(line.type))
+        elif line.how is FOLD:
+            whole = self.whole(line.reads[0])
+            x = self.value(line.reads[0], whole.type.ndim)
+            assert isinstance(x, nm.Arr), "it has rows"
+            self.going[line.var] = folds.gone_on(em, self.going[line.var], x)
+        else:
+            assert isinstance(e, ir.Prim)
+            of_own = e.name in folds.FOLDS
+            at = {}
+            for v in line.reads:
+                t = self.type_of(v)
+                assert t is not None
+                at[v] = self.value(v, t.ndim if of_own else line.type.ndim)
+            given = [at[v] for v in e.args]
+            into = self.memory(line) if line.var in self.outputs else None
+            y = arrays.primitive(em, e, given, at, self.of_rows(line.type), into)
+            assert isinstance(y, nm.Arr), "it was tried before"
+            if into is not None and y.buffer is not into.buffer:
+                em.copy(y, into)
+                y = into._replace(as_numpys=y.as_numpys)
+            self.values[line.var] = y
+            if line.var in self.outputs:
+                whole = self.outputs[line.var]
+                self.outputs[line.var] = whole._replace(as_numpys=y.as_numpys)
+        self.done([line])
+
+
+def folds_rows(e: ir.Prim, t: ArrayType | None) -> bool:
+    """Whether a primitive folds the first axis."""
+    return e.name in folds.FOLDS and t is not None and 0 in folds.gone(e, t)
+
+
+def is_tame(e: ir.Leaf) -> bool:
+    """Whether a leaf does nothing but make its result, and no parameter of it is a value."""
+    if not isinstance(e, ir.Prim):
+        return True
+    p = e.primitive
+    return not (p.pythons or p.acts or p.raised or has_values(e))
+
+
+def takes_all(e: ir.Prim) -> bool:
+    """Whether an index takes all elements, and only makes axes."""
+    parts = ir.parts_of(e.params["at"]) if e.name == "index" else [0]
+    return all([p is None or p is Ellipsis or is_whole(p) for p in parts])
+
+
+def is_whole(p: object) -> bool:
+    """Whether a part of an index is `:`."""
+    return isinstance(p, slice) and (p.start, p.stop, p.step) == (None, None, None)
+
+
+def is_step(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType) -> bool:
+    """Whether a primitive has code for numbers, place by place."""
+    if not (e.name in arrays.STEPS or (e.name in RULES and e.name not in arrays.OF_ARRAYS)):
+        return False
+    if e.name == "broadcast_to" and em.exact and max([arrays.type_of(x).size for x in args]) > 1:
+        return False
+    kind = nm.kind_of(t)
+    numbers = [em.load(x) if isinstance(x, nm.Arr) else x for x in args]
+    return kind is not None and RULES[e.name](em, kind, numbers) is not None
+
+
+def number(em: Emitter, line: Line, args: list[nm.Num]) -> nm.Num:
+    """What a step makes at one place."""
+    e, kind = line.binding.rhs, nm.kind_of(line.type)
+    assert isinstance(e, ir.Prim)
+    assert kind is not None
+    trusted = len(line.reads) < len(e.args)
+    if trusted:
+        em.trust(args[0])
+    y = (itself if trusted else RULES[e.name])(em, kind, args)
+    assert y is not None, "it was tried before"
+    return y
+
+
+def region(
+    em: Emitter, block: ir.Block, start: int, runs: set[int], env: dict[ir.Var, nm.Held]
+) -> set[int]:
+    """Emit the region that begins at a binding, if one does; gives the bindings that are done."""
+    b = block.bindings[start]
+    if not isinstance(b, ir.Let) or not isinstance(b.rhs, ir.Prim) or len(b.vars) != 1:
+        return set()
+    if not any([getattr(v.type, "shape", ()) for v in (*b.vars, *b.rhs.args)]):
+        return set()
+    return Region(em, block, start, runs, env).emit()
+
+
+__all__ = ["region"]

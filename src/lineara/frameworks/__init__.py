@@ -1,0 +1,1 @@
+"""Functions of ours in torch and JAX, and functions of theirs here; neither is imported before."""

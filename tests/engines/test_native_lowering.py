@@ -1,0 +1,365 @@
+"""What the lowering decides before the program runs, and that it may decide it.
+
+A branch whose condition is known, booleans of a loop that stay true, a counter that would leave its
+range, folds that have no code for their dtype, and what is evaluated without asking Python: each is
+a program whose results, or whose calls back, would be others if the decision were wrong.
+"""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from test_direct import prepared
+from test_native import EXACT, NATIVE, agree
+
+import lineara
+from lineara.engines import run
+from lineara.engines.native import Native, emitted, lower, regions
+from lineara.linear_a.check import check
+from lineara.linear_a.parse import parse
+
+pytest.importorskip("llvmlite")
+
+rng = np.random.default_rng(23)
+
+
+def program(text):
+    return check(parse(text))
+
+
+# --- what is known --------------------------------------------------------------------------------
+
+KNOWN = """
+def twice(x: f64, y: f64;) -> (f64;) = let (;) = drop(y) in x + x
+def minus(x: f64, y: f64;) -> (f64;) = x - y
+def times(x: f64, y: f64;) -> (f64;) = x * y
+def f(x: f64, y: f64;) -> (f64, f64, f64;) =
+  let p: bool = true in let q: bool = false in let i: i64 = 1_i64 in
+  let a: f64 = cond[twice, minus](p, x, y;) in
+  let b: f64 = cond[twice, minus](q, x, y;) in
+  let c: f64 = switch[twice, minus, times](i, x, y;) in (a, b, c;)
+"""
+
+
+def test_a_branch_whose_condition_is_known_is_the_only_one_that_is_emitted():
+    p = program(KNOWN)
+    assert agree(p, "f", 3.0, 0.5) == (6.0, 2.5, 2.5)
+    code = NATIVE.code(p, "f")
+    assert "fmul" not in code.text
+    assert code.leaves == 10
+
+
+COUNTING = """
+def step(i: i64, x: f64;) -> (i64, f64;) =
+  let d: i64 = {step}_i64 in let j: i64 = i + d in let y: f64 = astype[dtype=f64](j) in
+  let none: i64 = 0_i64 in let p: bool = less(j, none) in
+  let c: f64 = where(p, x, y) in let z: f64 = c + y in (j, z;)
+def f(i: i64, x: f64;) -> (i64, f64;) =
+  let (;) = drop(i) in let k: i64 = {start}_i64 in scan[step, 6, fwd, 0, 2, 0](k, x;)
+"""
+
+
+@pytest.mark.parametrize(
+    ("start", "step"),
+    [(0, 1), (5, -1), (2**63 - 4, 1), (-(2**63) + 3, -1), (2**63 - 7, 1), (-(2**63) + 6, -1)],
+)
+def test_a_counter_that_leaves_its_range_does_what_the_interpreter_does(start, step):
+    agree(program(COUNTING.format(start=start, step=step)), "f", 0, 0.5)
+
+
+KNOWN_LEFT = """
+def f(x: f64;) -> (bool, bool, bool, bool, bool;) =
+  let k: f64 = 2.0 in let m: f64 = 3.0 in
+  let a: bool = greater(k, x) in let b: bool = less_equal(k, x) in let c: bool = equal(k, x) in
+  let d: bool = less(k, m) in let e: bool = not_equal(k, k) in (a, b, c, d, e;)
+"""
+
+
+@pytest.mark.parametrize("x", [1.0, 2.0, 3.0, math.nan])
+def test_numbers_that_are_known_are_compared_on_the_left_too(x):
+    agree(program(KNOWN_LEFT), "f", x)
+
+
+COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+
+
+@pytest.mark.parametrize("last", [0, 1, 5])
+def test_comparisons_that_rounds_decide_are_the_interpreters(last):
+    """A counter is compared with what is below, at, within and beyond its range."""
+    at = [-1, 0, 1, last - 1, last, last + 1]
+    lines = [
+        f"let k{j}: i64 = {c}_i64 in let p{j}{i}: bool = {how}(i, k{j}) in "
+        f"let q{j}{i}: f64 = where(p{j}{i}, one, none) in"
+        for j, c in enumerate(at)
+        for i, how in enumerate(COMPARISONS)
+    ]
+    names = [f"q{j}{i}" for j in range(len(at)) for i in range(len(COMPARISONS))]
+    body = []
+    for n, q in enumerate(names):
+        body.append(f"let s{n}: f64 = {f'd{n - 1}' if n else 'x'} + {q} in")
+        body.append(f"let d{n}: f64 = s{n} * three in")
+    text = "\n  ".join([*lines, *body])
+    p = program(
+        f"""
+def step(i: i64, x: f64;) -> (i64, f64;) =
+  let one: f64 = 1.0 in let none: f64 = 0.0 in let three: f64 = 1.01 in
+  {text}
+  let more: i64 = 1_i64 in let j: i64 = i + more in (j, d{len(names) - 1};)
+def f(x: f64;) -> (i64, f64;) =
+  let i: i64 = 0_i64 in scan[step, {last + 1}, fwd, 0, 2, 0](i, x;)
+"""
+    )
+    agree(p, "f", 0.5)
+
+
+FLAGS = """
+def step(bound: f64, p: bool, x: f64;) -> (bool, f64;) =
+  let up: f64 = x + x in let one: f64 = 1.0 in let next: f64 = x + one in
+  let y: f64 = where(p, up, next) in
+  let large: bool = greater(y, bound) in
+  let q: bool = {change}(p, large) in (q, y;)
+def f(p: bool, x: f64, bound: f64;) -> (bool, f64;) = scan[step, 7, fwd, 1, 2, 0](bound, p, x;)
+"""
+
+
+@pytest.mark.parametrize("change", ["logical_or", "logical_and", "not_equal", "equal"])
+@pytest.mark.parametrize("p", [False, True])
+@pytest.mark.parametrize("bound", [-1.0, 4.5, 1e9], ids=["at once", "later", "never"])
+def test_booleans_of_a_loop_may_stay_as_they_are_or_change(change, p, bound):
+    """Those that are true and stay true are not looked at from there on, and others are."""
+    agree(program(FLAGS.format(change=change)), "f", p, 1.0, bound)
+
+
+def strided(x):
+    total = 0.0
+    for i in range(x.shape[0] // 3):
+        total = total * x[3 * i] + x[i * 2 + 1] * x[i]
+    return total
+
+
+def test_places_that_rounds_tell_are_not_on_the_tape():
+    x = rng.normal(size=30)
+    p = lineara.jit(lineara.grad(strided)).program(x)
+    agree(p.program, p.name, *p.operands((x,)))
+    code = NATIVE.code(p.program, p.name)
+    assert code.taped
+    assert all([t.dtype == float for _, t in code.taped])
+
+
+@pytest.mark.parametrize(("change", "loops"), [("logical_or", 2), ("logical_and", 1), ("equal", 1)])
+def test_a_loop_is_emitted_twice_where_its_booleans_stay_true(change, loops):
+    text = lower.lowered(program(FLAGS.format(change=change)), "f").text
+    assert len(re.findall(r"^body\d+:", text, re.MULTILINE)) == loops
+
+
+ROWS = """
+def step(k: f64, c: f64[3], x: f64[3], m: f64[2,3];) -> (f64[3], f64[3], f64[2,3];) =
+  let d: f64[3] = c * k in let e: f64[3] = d + x in
+  let n: f64[2,3] = m * k in let o: f64[2,3] = n * k in (e, d, o;)
+def f(k: f64, c: f64[3], xs: f64[4,3], ms: f64[4,2,3];) -> (f64[3], f64[4,3], f64[4,2,3];) =
+  scan[step, 4, {way}, 1, 1, 0](k, c, xs, ms;)
+"""
+
+
+@pytest.mark.parametrize("way", ["fwd", "rev"])
+def test_loops_over_matrices_have_their_rows(way):
+    p = program(ROWS.format(way=way))
+    c, xs, ms = [rng.normal(size=s) for s in ((3,), (4, 3), (4, 2, 3))]
+    agree(p, "f", 0.7, c, xs, ms)
+
+
+@pytest.mark.parametrize("rounds", [5, 6])
+def test_places_from_the_end_that_rounds_tell_are_looked_at(rounds):
+    """In one round more than there are elements the place is not there."""
+    text = f"""
+def step(x: f64[5], i: i64, s: f64;) -> (i64, f64;) =
+  let y: f64 = index[at=(i,)](x) in let t: f64 = s * y in let u: f64 = t + y in
+  let d: i64 = -1_i64 in let j: i64 = i + d in (j, u;)
+def f(x: f64[5], s: f64;) -> (i64, f64;) =
+  let i: i64 = -1_i64 in scan[step, {rounds}, fwd, 1, 2, 0](x, i, s;)
+"""
+    agree(program(text), "f", rng.normal(size=5), 0.5)
+
+
+def deep(x):
+    total = 0.1
+    for i in range(2):
+        for j in range(3):
+            for k in range(4):
+                total = np.sin(total) * x[i, j, k] + total * x[i, j, 0]
+            total = np.exp(-total * total)
+        total = total * total + x[i, 0, 0]
+    return total
+
+
+def endless(x):
+    total = 0.1
+    for i in range(2):
+        for j in range(3):
+            while total < 2.0 + x[i, j]:
+                total = total * 1.7 + np.sin(total)
+            total = total * x[i, j] * 0.1
+    return total
+
+
+@pytest.mark.parametrize(("f", "shape"), [(deep, (2, 3, 4)), (endless, (2, 3))])
+def test_tapes_of_loops_in_three_levels(f, shape):
+    x = np.abs(rng.normal(size=shape))
+    p = lineara.jit(lineara.grad(f)).program(x)
+    agree(p.program, p.name, *p.operands((x,)))
+
+
+def compared(x):
+    """Numbers that are known, on either side."""
+    total = x
+    for known in (-1.0, 0.0, 2.0, math.inf):
+        for truth in (x < known, known < x, x <= known, known >= x, x == known, known != x):
+            total = total * 3.0 + np.where(truth, 1.0, 0.5)
+    return total
+
+
+@pytest.mark.parametrize("x", [-1.0, -0.0, 0.5, 2.0, 7.0, math.inf, math.nan])
+def test_comparisons_with_numbers_that_are_known(x):
+    p = lineara.jit(compared).program(0.3)
+    agree(p.program, p.name, *p.operands((x,)))
+
+
+NOTHING = "def f(x: f64[0], y: f64[3];) -> (f64, f64;) ="
+
+
+@pytest.mark.parametrize("fold", ["max", "min", "sum"])
+def test_folds_of_nothing_are_the_interpreters(fold):
+    p = program(
+        f"{NOTHING} let a: f64 = {fold}[axis=(0,), keepdims=false](x) in "
+        f"let b: f64 = {fold}[axis=(0,), keepdims=false](y) in (a, b;)"
+    )
+    agree(p, "f", np.zeros(0), np.arange(3.0))
+
+
+DROPPED = """
+def two(x: f64[4], i: i64;) -> (f64, f64;) = let y: f64 = index[at=(i,)](x) in (y, y;)
+def one(x: f64[4], i: i64;) -> (f64;) =
+  let (;) = drop(index[at=(i,)](x)) in let a: f64 = index[at=(0,)](x) in a * a
+def f(x: f64[4], i: i64, k: i64;) -> (f64;) =
+  let (;) = drop(two(x, i;)) in one(x, k;)
+"""
+
+
+@pytest.mark.parametrize(("i", "k"), [(2, 3), (4, 3), (2, 5)])
+def test_what_is_dropped_is_run_where_it_may_raise(i, k):
+    agree(program(DROPPED), "f", np.arange(1.0, 5.0), i, k)
+
+
+@pytest.mark.parametrize("k", [0, 1, 2, 3, 4, 5, 7, 0.5, 2.5, -1, -2, -3])
+def test_powers_of_numbers_with_known_exponents_are_pythons(k):
+    p = lineara.jit(lambda x: x**k).program(1.5)
+    for x in (0.0, -0.0, 0.3, -2.5, 700.0, 1e300, -1e300, 5e-324, np.inf, -np.inf, np.nan):
+        agree(p.program, p.name, *p.operands((x,)))
+
+
+# --- what asks nobody -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+@pytest.mark.parametrize("f", ["det", "inv", "cholesky", "solve"])
+def test_factors_of_small_matrices_ask_nobody(f, n):
+    """Python is there for matrices that have none."""
+    a = rng.normal(size=(n, n))
+    a = a @ a.T + np.eye(n)
+    args = (a, a[0]) if f == "solve" else (a,)
+    g = lineara.jit(lambda *args: np.sum(getattr(np.linalg, f)(*args)), engine="native")
+    assert np.allclose(g(*args), np.sum(getattr(np.linalg, f)(*args)), rtol=1e-12)
+    assert not [s for s in lineara.explain(g, *args).machine_code if "called back" in s]
+    agree(*definition(g, *args))
+
+
+def definition(jitted, *args):
+    p = jitted.program(*args)
+    return p.program, p.name, *p.operands(args)
+
+
+def test_arithmetic_of_numbers_asks_nobody():
+    def f(x, n):
+        rest = x**3, x**0.5, abs(x), min(x, 2.0), max(n, 5)
+        return x % 2.5, x // 2.5, n % 3, n // 3, -n % 3, math.floor(x), int(x), *rest
+
+    g = lineara.jit(f, engine="native")
+    assert [g(7.3, 17) for _ in range(2)] == [f(7.3, 17)] * 2
+    assert not [s for s in lineara.explain(g, 7.3, 17).machine_code if "called back" in s]
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [((4, 3), (3, 5)), ((1, 3), (3, 5)), ((4, 3), (3, 1)), ((4, 1), (1, 5)), ((9, 8), (8,))],
+)
+def test_products_of_small_matrices_ask_nobody(shapes):
+    args = [rng.normal(size=s) for s in shapes]
+    p = definition(lineara.jit(lambda a, b: a @ b), *args)
+    agree(*p, engines=[NATIVE])
+    assert not NATIVE.code(*p[:2]).sites
+
+
+def test_large_products_are_those_of_scipys_blas():
+    p = definition(lineara.jit(lambda a, b: a @ b), rng.normal(size=(40, 41)), np.ones((41, 40)))
+    agree(*p, engines=[NATIVE])
+    code = NATIVE.code(*p[:2])
+    assert [name for name in code.addresses if name.startswith("blas.")]
+    assert not code.sites
+
+
+def test_exact_sums_of_rows_ask_nobody():
+    p = definition(lineara.jit(lambda a: np.sum(a)), rng.normal(size=500))
+    agree(*p)
+    assert EXACT.takes(*p[:2]) is None
+    assert not EXACT.code(*p[:2]).sites
+
+
+# --- folds in regions -----------------------------------------------------------------------------
+
+WHOLE = {
+    "max of rows": lambda x: np.max((x * 7.0).astype(int) * 3 - 1, axis=1),
+    "min of columns": lambda x: np.min((x * 7.0).astype(int) * 3 - 1, axis=0),
+    "sum of truth": lambda x: np.sum((x * 7.0 > 1.0) & (x < 0.5), axis=0),
+    "sum of whole numbers": lambda x: np.sum((x * 7.0).astype(int) * 3 - 1),
+    "max of truth": lambda x: np.max((x * 7.0 > 1.0) & (x < 0.5), axis=0),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_lines_of_whole_numbers_and_truth_are_what_they_are_alone(name, monkeypatch):
+    monkeypatch.setattr(emitted, "key_of", lambda *_: "")  # which does not name these sizes
+    monkeypatch.setattr(regions, "BLOCK", 256)
+    monkeypatch.setattr(regions, "BLOCKED", 512)
+    x = rng.normal(size=(203, 5))
+    p, name, *values = definition(lineara.jit(WHOLE[name]), x)
+    agree(p, name, *values, engines=[Native()])
+
+
+# --- the direct call ------------------------------------------------------------------------------
+
+
+def test_results_that_are_true_or_false_are_pythons():
+    f, call = prepared(lambda x: (x > 1.0, x < 1.0, x * 2.0), 3.0)
+    assert str(f(3.0)) == str(call(3.0)) == "(True, False, 6.0)"
+
+
+@pytest.fixture
+def without_a_function(monkeypatch):
+    """Python's interface lacks one; what was remembered of it is forgotten before and after."""
+    address = lower.address_of
+    with monkeypatch.context() as m:
+        m.setattr(lower, "address_of", lambda n: None if n == "Py_IncRef" else address(n))
+        lower._api.cache_clear()
+        yield
+    lower._api.cache_clear()
+
+
+def test_a_process_that_lacks_a_function_of_pythons_has_no_direct_call(without_a_function):
+    square = program("def f(x: f64;) -> (f64;) = x * x")
+    assert not lower.lowered(square, "f").is_direct
+    assert run(square, "f", 3.0, engine="native").results == (9.0,)
+
+
+def test_a_process_that_has_them_has_a_direct_call():
+    assert lower.lowered(program("def f(x: f64;) -> (f64;) = x * x"), "f").is_direct

@@ -1,0 +1,82 @@
+"""A value and its gradient calculate the primal once, wherever that is the same primal."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lineara
+from lineara.engines import run
+from lineara.engines.native.primal import one_primal
+
+X = np.linspace(0.1, 1.0, 5)
+
+
+def smooth(x: Any) -> Any:
+    return np.sum(np.sin(x) * x)
+
+
+def solved(x: Any) -> Any:
+    return np.sum(np.linalg.solve(np.diag(x), x) * np.sin(x))
+
+
+def looped(x: Any) -> Any:
+    y = np.zeros(5)
+    total = 0.0
+    for i in range(1, 5):
+        y[i] = y[i - 1] + x[i]
+        if y[i] > 0.9:
+            total = total + np.sin(y[i])
+            y[i] = total
+        else:
+            total = total * y[i]
+    while total < 3.0:
+        total = total * 1.5 + np.sin(x[0])
+    return total
+
+
+def before_and_after(f: Callable[..., Any]) -> tuple[list[str], list[str]]:
+    """What value and gradient of f reach, before and after; the results are the same bits."""
+    captured = lineara.jit(lineara.value_and_grad(f)).program(X)
+    program, name = captured.program, captured.name
+    joined = one_primal(program, name)
+    operands = captured.operands((X,))
+    pairs = [run(p, name, *operands, engine="interpreter").results for p in (program, joined)]
+    for a, b in zip(*pairs, strict=True):
+        assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
+    return [*program.reached(name)], [*joined.reached(name)]
+
+
+@pytest.mark.parametrize("f", [smooth, solved, looped])
+def test_value_and_gradient_reach_one_primal(f: Callable[..., Any]) -> None:
+    before, after = before_and_after(f)
+    value = f"{f.__name__}2"
+    assert {value, f"{value}'jvp'nl"} <= {*before}
+    assert value not in after
+    assert f"{value}'jvp'nl" in after
+
+
+def test_a_rule_that_states_another_primal_is_not_joined() -> None:
+    sine = lineara.custom_vjp(
+        np.sin,
+        lambda x: (x - x * x * x / 6, x),
+        lambda x, c: (c * np.cos(x),),
+        check=False,
+    )
+
+    def ruled(x: Any) -> Any:
+        return sine(x[0]) * x[1]
+
+    before, after = before_and_after(ruled)
+    assert before == after
+
+
+def test_what_prints_is_not_joined(capsys: pytest.CaptureFixture[str]) -> None:
+    def printed(x: Any) -> Any:
+        print(x[0])
+        return np.sum(np.sin(x))
+
+    before, after = before_and_after(printed)
+    assert before == after
+    assert capsys.readouterr().out == "0.1\n0.1\n"

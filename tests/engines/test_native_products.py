@@ -1,0 +1,63 @@
+"""Sums of products: in registers, from copies in another order, or by the BLAS for each place."""
+
+import numpy as np
+import pytest
+
+import lineara
+from lineara.engines.native import Native
+
+pytest.importorskip("llvmlite")
+
+rng = np.random.default_rng(23)
+SIZES = {"n": 50, "k": 6, "i": 5, "j": 9, "p": 40, "q": 41, "r": 44, "s": 70}
+PATTERNS = [
+    "kij,nkj->nki",  # an operand that is read for each n is copied, its rows along i
+    "nki,nkj->kij",  # rows of one vector, added for each n
+    "kij,nki->nkj",
+    "ij,ni->nj",
+    "nij,nj->in",  # the rows of the result lie across in both operands
+    "ki,kj->kij",  # nothing is summed
+    "pq,qr->pr",  # the BLAS'
+    "kpq,kqr->krp",  # the BLAS' for each k, transposed
+    "pqk,rqk->pkr",  # the BLAS' for each k, of places that do not lie beside each other
+    "nj,nj->n",
+    "iij,ij->i",  # a diagonal
+    "ni,s->i",  # an axis that one operand has, and that is summed
+]
+
+
+def sizes(letters: str) -> tuple[int, ...]:
+    return tuple([SIZES[c] for c in letters])
+
+
+PAIRS = [
+    tuple([rng.normal(size=sizes(x)) for x in p.partition("->")[0].split(",")]) for p in PATTERNS
+]
+
+
+def test_sums_of_products_are_within_their_rounding() -> None:
+    def every(pairs: list) -> list:
+        return [np.einsum(p, a, b) for p, (a, b) in zip(PATTERNS, pairs, strict=True)]
+
+    compiled = lineara.jit(every, engine="native")
+    for p, (a, b), y in zip(PATTERNS, PAIRS, compiled(PAIRS), strict=True):
+        inputs, _, output = p.partition("->")
+        terms = np.prod([SIZES[c] for c in {*inputs} - {",", *output}], initial=1.0)
+        bound = (terms + 2) * np.finfo(float).eps * np.einsum(p, np.abs(a), np.abs(b))
+        assert np.all(np.abs(y - np.einsum(p, a, b)) <= bound), p
+
+
+def test_large_products_for_each_place_are_the_blas() -> None:
+    a, b = rng.normal(size=(6, 40, 41)), rng.normal(size=(6, 41, 44))
+    staged = lineara.jit(lambda a, b: a @ b).program(a, b)
+    code = Native().code(staged.program, staged.name)
+    assert not isinstance(code, str)
+    assert code.text.count('call void @"blas.dgemm"') == 1
+
+
+def test_extrema_of_narrow_columns_have_numpys_values() -> None:
+    x = rng.normal(size=(40, 5))
+    x[3, 1], x[:, 2], x[7, 2], x[8, 3], x[:, 4] = np.nan, 0.0, -0.0, np.inf, -np.inf
+    ends = lineara.jit(lambda x: (np.max(x, axis=0), np.min(x, axis=0)), engine="native")
+    for y, true in zip(ends(x), (np.max(x, axis=0), np.min(x, axis=0)), strict=True):
+        np.testing.assert_array_equal(y, true)

@@ -1,0 +1,184 @@
+"""Lines that are fused: the same bits as each line alone, in less memory, and told."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+import lineara
+from lineara.engines import run
+from lineara.engines.native import Native, emitted, regions
+from lineara.engines.native.lower import Lowered, lowered
+from lineara.linear_a.parse import parse
+
+pytest.importorskip("llvmlite")
+
+rng = np.random.default_rng(17)
+
+
+def logsumexp(x):
+    m = np.max(x)
+    return m + np.log(np.sum(np.exp(x - m)))
+
+
+def rows(x, w):
+    """Sums over rows, over columns and over all, with broadcasting both ways."""
+    z = np.tanh(x + w) * w
+    s = z - np.max(z, axis=1)[:, None]
+    each = np.log(np.sum(np.exp(s), axis=1))
+    columns = np.sum(s * s, axis=0) + np.min(s, axis=0)
+    return each + np.sum(z), columns, np.where(x > w, s, 2.0)
+
+
+def deep(x, w):
+    """Three axes, of which the middle one is summed too; a reshape between lines."""
+    y = x[:, None, :] - w[None, :, :]
+    d = np.sum(y * y, axis=2)
+    by_axis = np.sum(np.abs(y), axis=(0, 2)) + np.sum(y, axis=(0, 1))[0]
+    return -0.5 * d, by_axis, (y / 3.0).reshape(x.shape[0], -1) + 1.0
+
+
+def special(x):
+    """What is infinite or no number, signs of zeros, and truth."""
+    y = np.log(x) * 0.0
+    big = np.isfinite(y) & (x > 0.5)
+    return np.max(y), np.sum(big), np.where(big, -y, 1.0 / x), np.sign(x) * np.floor(x)
+
+
+def turned(x, w):
+    """Lines that read an array across."""
+    y = x.T
+    return np.sum(np.reshape(np.abs(y) * y + w[0, 0], (5, 203, 1)), axis=1), y * 2.0
+
+
+def gradient(f):
+    return lineara.grad(lambda *args: sum([np.sum(y * y) for y in f(*args)]), (0, 1))
+
+
+X = rng.normal(size=(203, 5))
+ODD = np.concatenate([rng.normal(size=200), [np.inf, -np.inf, np.nan, 0.0, -0.0, 1.0, 0.5]])
+CASES = {
+    "logsumexp": (lineara.grad(logsumexp), (rng.normal(size=1003),)),
+    "rows": (rows, (X, rng.normal(size=5))),
+    "rows, gradient": (gradient(rows), (X, rng.normal(size=5))),
+    "deep": (deep, (X, rng.normal(size=(4, 5)))),
+    "deep, gradient": (gradient(deep), (X, rng.normal(size=(4, 5)))),
+    "special": (special, (ODD,)),
+    "one column": (
+        lambda x, w: (np.sum(x[:, :1] * 2.0, axis=0), np.sum(w * 3.0, keepdims=True), w - 1.0),
+        (X, rng.normal(size=203)),
+    ),
+    "turned": (turned, (X, X)),
+    "places": (lambda x, w: (np.tanh(x * 2.0) - x, np.sqrt(np.abs(x)) * w[0]), (X, X[0])),
+    "read across": (lambda x, w: np.exp(x.T * 2.0) / (1.0 + w[:, None]), (X, rng.normal(size=5))),
+}
+
+
+@pytest.fixture(autouse=True)
+def _no_disk(monkeypatch):
+    """What is on disk was made of the same program, with other sizes."""
+    monkeypatch.setattr(emitted, "key_of", lambda *_: "")
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(regions, "BLOCK", 256)
+    monkeypatch.setattr(regions, "BLOCKED", 512)
+
+
+def bits(results):
+    return [(np.asarray(y).dtype, np.asarray(y).tobytes()) for y in results]
+
+
+def regions_and_results(case, engine):
+    """Which lines an engine fuses, and the results."""
+    f, args = case
+    p = lineara.jit(f).program(*args)
+    told = ()
+    if isinstance(engine, Native):
+        code = engine.code(p.program, p.name)
+        assert isinstance(code, Lowered), code
+        told = code.fused
+    with np.errstate(all="ignore"):
+        return told, run(p.program, p.name, *p.operands(args), engine=engine).results
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_fused_lines_have_the_bits_of_lines_alone(name, small_blocks, monkeypatch):
+    fused, y = regions_and_results(CASES[name], Native())
+    monkeypatch.setattr(regions, "LEAST", math.inf)
+    none, z = regions_and_results(CASES[name], Native())
+    assert fused
+    assert not none
+    assert bits(y) == bits(z)
+
+
+@pytest.mark.parametrize("name", ["logsumexp", "special", "places"])
+def test_exact_code_that_is_fused_has_the_bits_of_the_interpreter(name, small_blocks):
+    fused, y = regions_and_results(CASES[name], Native(exact=True))
+    _, z = regions_and_results(CASES[name], "interpreter")
+    assert fused
+    assert bits(y) == bits(z)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_exact_code_is_refused_for_what_it_would_be_alone(name, monkeypatch):
+    f, args = CASES[name]
+    why = []
+    for least in (32, math.inf):
+        monkeypatch.setattr(regions, "LEAST", least)
+        p = lineara.jit(f).program(*args)
+        why.append(Native(exact=True).takes(p.program, p.name))
+    assert why[0] == why[1]
+
+
+def arrays_of_rows(f, args):
+    """How many arrays of as many elements as the argument has the code stores."""
+    p = lineara.jit(f).program(*args)
+    code = lowered(p.program, *Native().key(p.program, p.name))
+    sizes = re.findall(r"ptr noalias align 8 dereferenceable\((\d+)\) %s", code.text)
+    return len([n for n in sizes if int(n) == args[0].nbytes])
+
+
+def test_the_gradient_stores_fewer_arrays(monkeypatch):
+    case = lineara.grad(logsumexp), (rng.normal(size=20_000),)
+    fused = arrays_of_rows(*case)
+    monkeypatch.setattr(regions, "LEAST", math.inf)
+    assert (fused, arrays_of_rows(*case)) == (
+        2,
+        3,
+    )  # exponentials, then the result; their cotangents
+
+
+def test_rows_are_normalised_in_one_region():
+    def softmax(x):
+        e = np.exp(x - np.max(x, axis=1)[:, None])
+        return e / np.sum(e, axis=1)[:, None]
+
+    told, (y,) = regions_and_results((softmax, (X,)), Native())
+    assert len(told) == 1
+    assert np.allclose(np.sum(y, axis=1), 1.0)
+
+
+def test_a_region_is_told():
+    f = lineara.jit(lambda x: np.sum(np.exp(x * 2.0) - 1.0), engine="native")
+    (told,) = [s for s in lineara.explain(f, np.ones(20_000)).machine_code if "fused" in s]
+    assert told == "fused: f: v, v2, v3, v4 over 20,000 rows, 800 at a time; stored: none"
+
+
+def test_what_is_left_of_a_block_is_not_copied_for_each_line(monkeypatch):
+    """A copy for each line is quadratic in straight lines."""
+    seen = []
+    before = regions.region
+
+    def region(em, block, start, runs, env):
+        seen.append((block, runs))
+        return before(em, block, start, runs, env)
+
+    monkeypatch.setattr(regions, "region", region)
+    lines = [f"let x{i + 1}: f64 = x{i} * x{i} in" for i in range(50)]
+    lowered(parse(f"def f(x0: f64;) -> (f64;) = {' '.join(lines)} (x50;)"), "f")
+    blocks = {id(block): {id(r) for b, r in seen if b is block} for block, _ in seen}
+    assert len(seen) == 50
+    assert all([len(sets) == 1 for sets in blocks.values()])
