@@ -3,6 +3,8 @@
 The reverse mode that runs is ours; of JAX this takes the arrays and the compiler.
 """
 
+# pyright: reportMissingImports=false
+# JAX is an extra: where it is not installed, the rest of this file is checked.
 import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple

@@ -5,6 +5,8 @@ them in, whatever the program has, and which may wait for that thread.  Here the
 memory itself, and its results come back as bytes.
 """
 
+# pyright: reportMissingImports=false
+# JAX is an extra: where it is not installed, the rest of this file is checked.
 import math
 from collections.abc import Callable, Sequence
 from typing import Any

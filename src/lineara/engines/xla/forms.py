@@ -5,6 +5,8 @@ loop without a length that keeps what its rounds give has room for so many; one 
 more often counts on, and the run is done again with more room.
 """
 
+# pyright: reportMissingImports=false
+# JAX is an extra: where it is not installed, the rest of this file is checked.
 from collections.abc import Callable, Sequence
 from typing import Any
 

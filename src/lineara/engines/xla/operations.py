@@ -6,6 +6,8 @@ JAX's function of the same name, if there is one, and else called back.  What Nu
 puts the run in doubt.
 """
 
+# pyright: reportMissingImports=false
+# JAX is an extra: where it is not installed, the rest of this file is checked.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -7,6 +7,8 @@ stack[t]         `Rows`: how many there are, and as many as there is room for
 sum              a `Tagged` while the tag is known; `Either` from then on
 """
 
+# pyright: reportMissingImports=false
+# JAX is an extra: where it is not installed, the rest of this file is checked.
 from typing import Any, NamedTuple, TypeAlias
 
 import jax.numpy as jnp

@@ -1,5 +1,7 @@
 """The state of a walk through a program: what is in doubt, and what loops have room for."""
 
+# pyright: reportMissingImports=false
+# JAX is an extra: where it is not installed, the rest of this file is checked.
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
