@@ -3,7 +3,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 
-.PHONY: demo test test-all test-long test-peers test-xla test-libraries test-conformance test-bounds fuzz mutate mutate-rules mutate-native bench lint format clean
+.PHONY: demo test test-all test-long test-peers test-xla test-libraries test-conformance test-bounds fuzz mutate mutate-rules mutate-native bench docs lint format clean
 .NOTPARALLEL:
 unexport PYTHONDONTWRITEBYTECODE  # each process of a test would compile the library anew
 
@@ -16,7 +16,7 @@ test: .venv/with-test  # what a change should see: all but slow tests, an eighth
 test-all: .venv/with-test  # every test and doctest
 	$(PY) -m pytest -q -n auto --all
 
-test-long: test-peers test-xla test-libraries test-conformance test-bounds  # what takes longest: other libraries, other people's tests
+test-long: test-peers test-xla test-libraries test-conformance test-bounds docs  # what takes longest: other libraries, other people's tests
 
 test-peers: .venv/with-test .venv/with-peers  # the same derivatives from torch, JAX and autograd
 	$(PY) -m pytest -q -n auto --all tests/peers
@@ -57,6 +57,9 @@ mutate-native: .venv/with-test  # faults put into the lowering to machine code, 
 
 bench: .venv/with-bench  # ours and the peers side by side; writes benchmarks/RESULTS.md
 	$(PY) -m benchmarks
+
+docs: .venv/with-docs  # the site, in build/docs/html; what its pages and notebooks show is run
+	$(PY) -m sphinx --fail-on-warning --keep-going --jobs auto --quiet -d build/docs/doctrees docs build/docs/html
 
 lint: .venv/with-dev  # what must be clean before a change is taken
 	$(PY) -m ruff check
