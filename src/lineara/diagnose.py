@@ -505,7 +505,7 @@ def _weight(name: str, out: object, parents: list[Any], place: int) -> Any:
 def _content(c: Value) -> Any:
     if type(c) is Own:
         return c.finish()
-    return c.x_bar if type(c) is Piece else c.u if type(c) is Outer else c
+    return c.x_bar if type(c) is Piece else c.u if isinstance(c, Outer) else c
 
 
 def _lane(value: Shaped, at: tuple[int, ...], shape: tuple[int, ...]) -> Any:

@@ -30,7 +30,7 @@ def check_builder(source: Any) -> None:
     class with a static method `examples(size)` that is one: then the costs are checked too, for
     that of adding must not grow with the size.  Cotangents of your own class T need
     `T.merge(terms)` or `+`, and `finish(like)`; where a sum is its own value, `T.zero(like)` and
-    `==`.  `T.zero(like)` and `T.inject(value)` are checked where they exist.
+    `==`.  `T.zero(like)`, `T.inject(value)` and `t.scaled(number)` are checked where they exist.
 
     >>> check_builder([1.0, 2.5, -4.0])
     >>> check_builder(lambda n: [{"w": np.ones(n)}, {"b": 2.0}])
@@ -124,6 +124,11 @@ def _injection(a: object) -> tuple[Any, Any]:
     return finish(inject(value)), value
 
 
+def _scaling(a: Any) -> tuple[Any, Any]:
+    scaled = getattr(a, "scaled", None)
+    return (0, 0) if scaled is None else (finish(scaled(3.0)), finish(combine([a, a, a])))
+
+
 _LAWS: dict[str, Callable[..., tuple[Any, Any]]] = {
     "purity (combine leaves its arguments as they were)": _purity,
     "identity (a + zero = a = zero + a)": _identity,
@@ -131,6 +136,7 @@ _LAWS: dict[str, Callable[..., tuple[Any, Any]]] = {
     "commutativity (a + b = b + a)": _commutativity,
     "homomorphism (finish(a + b) = finish(a) + finish(b))": _homomorphism,
     "injection (finish(inject(v)) = v)": _injection,
+    "scaling (a.scaled(3) = a + a + a)": _scaling,
 }
 
 

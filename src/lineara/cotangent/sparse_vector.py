@@ -4,7 +4,8 @@
     products with constants, conj, real, astype, where             its numbers change
     + of two                                                       has the positions of both
     sum, broadcast_to                                              fewer or more positions
-    A @ W with a dense W                                           the same rows
+    A @ W with a dense W, stacks of them, einsum                   the same rows
+    cumsum within a block                                          the same blocks
 
 What has no rule here reads the dense array, as does + with a dense one.  Positions are those of
 *blocks*: of all elements along some of the last axes, so that a row has one position.  What is in
@@ -13,6 +14,7 @@ no block is a structural zero.
 
 import functools
 import math
+import string
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -28,6 +30,7 @@ from lineara.facts.hints import Index
 from lineara.facts.primitive import Primitive, op
 from lineara.facts.types import broadcast, type_of
 
+MANY = 4096  # numbers up to which a sum keeps all terms, whatever the size of the array is
 Places = tuple[np.ndarray, ...]  # of each block its index, one array an axis
 
 
@@ -132,6 +135,11 @@ class SparseVector(ArrayBox):
     def with_numbers(self, values: np.ndarray) -> "SparseVector":
         """The same blocks with other numbers."""
         return SparseVector(self.shape, self.at, values, self.depth, self.lanes)
+
+    def summed(self) -> "SparseVector":
+        """The same with one block at a place."""
+        at, values = sum_duplicates(self.at, self.values, 0, math.prod(self.lead))
+        return SparseVector(self.shape, at, values, self.depth, self.lanes)
 
     def by(self, tail: int) -> "SparseVector":
         """The same with blocks of at most `tail` axes."""
@@ -451,7 +459,9 @@ def _add(a: Any, b: Any) -> Any:
         return None
     tail = min(a.tail, b.tail)
     a, b = a.by(tail), b.by(tail)
-    return a.new(a.shape, np.concatenate([a.at, b.at]), np.concatenate([a.values, b.values]))
+    at, values = np.concatenate([a.at, b.at]), np.concatenate([a.values, b.values])
+    y = a.new(a.shape, at, values)
+    return y.summed() if values.size > max(MANY, y.size) else y  # so that it does not grow
 
 
 def _subtract(a: Any, b: Any) -> Any:
@@ -492,7 +502,9 @@ def _of_numbers(name: str) -> Callable[..., Any]:
 
 
 def _matmul(a: Any, b: Any) -> Any:
-    if max(np.ndim(a), np.ndim(b)) > 2 or a.ndim + b.ndim < 3:
+    if max(np.ndim(a), np.ndim(b)) > 2:
+        return _stacked(a, b)
+    if a.ndim + b.ndim < 3:
         return None
     if not isinstance(b, SparseVector):
         if a.lanes is not None:
@@ -517,6 +529,62 @@ def _matmul(a: Any, b: Any) -> Any:
     return a[..., at] @ rows
 
 
+def _stacked(a: Any, b: Any) -> Any:
+    """The products of stacks of matrices, in the letters of einsum."""
+    deep = max(a.ndim, b.ndim) - 2
+    stack = string.ascii_lowercase[:deep]
+    left, right = ([*stack[max(0, deep + 2 - x.ndim) :]] if x.ndim > 2 else [] for x in (a, b))
+    row, column = "x" * (a.ndim > 1), "y" * (b.ndim > 1)
+    text = f"{''.join(left)}{row}z,{''.join(right)}z{column}->{stack}{row}{column}"
+    return _einsum(a, b, subscripts=text)
+
+
+def _einsum(*operands: Any, subscripts: str) -> Any:
+    """The sum over the letters of a block, for each block; None where another one is sparse too."""
+    inputs, output = subscripts.split("->")
+    letters = inputs.split(",")
+    pairs = [*zip(letters, operands, strict=True)]
+    lengths = {(c, n) for s, o in pairs for c, n in zip(s, np.shape(o), strict=True)}
+    mine = [(s, o) for s, o in pairs if isinstance(o, SparseVector)]
+    own, x = mine[0]
+    if len(mine) > 1 or x.lanes is not None or len(set(own)) < len(own):
+        return None
+    if len(lengths) > len({c for c, _ in lengths}):  # an axis of length 1 is broadcast
+        return None
+    lead, size = own[: len(x.lead)], dict(lengths)
+    places = dict(zip(lead, x.places(), strict=True))
+    block = next(c for c in string.ascii_letters if c not in subscripts)
+    texts, values = [block + own[len(lead) :]], [x.values]
+    for s, o in pairs:
+        if o is not x and len(set(s)) < len(s):
+            return None
+        if o is not x:
+            there = [c for c in s if c in lead]
+            first = np.transpose(
+                o, [s.index(c) for c in [*there, *[c for c in s if c not in lead]]]
+            )
+            values.append(first[tuple([places[c] for c in there])] if there else o)
+            texts.append(block * bool(there) + "".join([c for c in s if c not in lead]))
+    kept = [c for c in output if c in lead]
+    rest = "".join([c for c in output if c not in lead])
+    y = np.einsum(
+        f"{','.join(texts)}->{block * bool(kept)}{rest}", *values, optimize=len(pairs) > 2
+    )
+    if not kept:
+        return y
+    at = _numbers([places[c] for c in kept], [size[c] for c in kept], len(x.at))
+    whole = x.new([size[c] for c in [*kept, *rest]], at, y)
+    order = [*kept, *rest]
+    return _permute_dims(whole, axes=tuple([order.index(c) for c in output]))
+
+
+def _cumsum(x: Any, *, axis: int, reverse: bool = False) -> Any:
+    within = axis % x.ndim - len(x.lead)
+    if within < 0 or x.lanes is not None:
+        return None
+    return x.with_numbers(op("cumsum")(x.values, axis=within + 1, reverse=reverse))
+
+
 RULES: dict[str, Callable[..., Any]] = {
     "add": _add,
     "subtract": _subtract,
@@ -531,6 +599,8 @@ RULES: dict[str, Callable[..., Any]] = {
     "sum": _sum,
     "concat": _concat,
     "matmul": _matmul,
+    "einsum": _einsum,
+    "cumsum": _cumsum,
     "checkpoint_name": lambda x, **_: x,
     **{name: _of_numbers(name) for name in ("negative", "conj", "real", "astype")},
 }

@@ -35,6 +35,12 @@ class Outer(NamedTuple):
     v: Any
 
 
+class Given(Outer):
+    """A contribution of a LowRank that a rule or a user gave: of any rank, it stays one."""
+
+    __slots__ = ()
+
+
 class Box:
     """A value that an interpreter stands behind: traced, batched, masked, linear or symbolic.
 

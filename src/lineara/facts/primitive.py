@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
-from lineara.facts.box import ArrayBox, Box, Joint, Outer, Own, Piece, innermost
+from lineara.facts.box import ArrayBox, Box, Given, Joint, Outer, Own, Piece, innermost
 from lineara.facts.fitting import conjugate, in_dtype, keep, real_part, total, unbroadcast
 from lineara.facts.hints import Leaf, Namespace, Shaped, Tree, Value
 from lineara.facts.registry import (
@@ -37,7 +37,18 @@ from lineara.facts.symbol import Sym, exact_source, source
 from lineara.facts.types import ArrayType, broadcast, is_complex, sample, type_of
 
 # What the families of primitives and the engines use beside the kinds.
-__all__ = ["ArrayBox", "Box", "Joint", "Outer", "Own", "Piece", "Sym", "conjugate", "follows"]
+__all__ = [
+    "ArrayBox",
+    "Box",
+    "Given",
+    "Joint",
+    "Outer",
+    "Own",
+    "Piece",
+    "Sym",
+    "conjugate",
+    "follows",
+]
 __all__ += ["implements", "innermost", "keep", "op", "real_part", "refuses", "refuses_rest"]
 __all__ += ["registry", "source", "stands_for", "total", "unbroadcast"]
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from lineara.cotangent import Coo, LowRank, Rows, Zero
 from lineara.cotangent.builder import Builder, Sum
-from lineara.facts.primitive import Outer, Own, Piece
+from lineara.facts.primitive import Given, Outer, Own, Piece
 from lineara.tape.node import Scalar, leaked, outlived, zero
 from lineara.tape.reads import Reads
 from lineara.tape.strides import Flat
@@ -18,7 +18,7 @@ def add(p: Any, c: Any) -> None:
     if c is None:
         return
     kind = type(c)
-    if kind is Piece or kind is Outer or kind is Own:
+    if kind is Piece or issubclass(kind, Outer) or kind is Own:
         if p.g is leaked:
             raise outlived()
         if p.k is None:
@@ -45,6 +45,6 @@ def parts(c: Builder) -> Iterator[Any]:
     elif isinstance(c, Coo):
         yield Piece(Flat(c.flat), c.values)
     elif isinstance(c, LowRank):
-        yield Outer(c.U, c.V)
+        yield Given(c.U, c.V)
     elif not isinstance(c, Zero):
         yield c.finish()

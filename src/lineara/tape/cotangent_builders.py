@@ -18,7 +18,7 @@ import numpy as np
 
 from lineara.cotangent import Coo, LowRank, Rows, Zero
 from lineara.facts.hints import Shaped
-from lineara.facts.primitive import Box, Outer, Own, Piece
+from lineara.facts.primitive import Box, Given, Outer, Own, Piece
 from lineara.ops.index import is_basic
 from lineara.tape.node import Array, zero
 from lineara.tape.pull_reads import combined, joined
@@ -112,18 +112,18 @@ def _is_whole(o: Array, shape: tuple[int, ...]) -> bool:
 
 def _outers(k: Reads, shape: tuple[int, ...]) -> Iterator[Outer]:
     """Outer products with the whole array, or with its transpose."""
-    yield from (p for p in k.pieces if type(p) is Outer)
+    yield from (p for p in k.pieces if isinstance(p, Outer))
     for o in k.views:
         if _is_whole(o, shape):
             straight = tuple(o.v.shape) == shape and o.k.strides == c_strides(shape)
             for p in o.k.pieces:
-                if type(p) is Outer:
-                    yield p if straight else Outer(p.v, p.u)
+                if isinstance(p, Outer):
+                    yield p if straight else type(p)(p.v, p.u)
 
 
 def _low_rank(outers: list[Outer], leaf: np.ndarray) -> Any:
     rank = sum(o.u.shape[1] for o in outers)
-    if 2 * rank >= min(leaf.shape):
+    if 2 * rank >= min(leaf.shape) and not any(isinstance(o, Given) for o in outers):
         return None
     return LowRank(*(np.concatenate([o[i] for o in outers], axis=1) for i in (0, 1)))
 

@@ -15,6 +15,7 @@ from lineara.cotangent.dead_lanes import Masked
 from lineara.errors import StructureError
 from lineara.facts.hints import Shaped
 from lineara.facts.types import type_of
+from lineara.tape.given_builders import keeping_parts, settled
 from lineara.tape.leaves import Gradients, Leaves, beside, lift_args, may_move, one_like
 from lineara.tape.level import Level
 from lineara.tape.levels import deeper, open_level
@@ -97,7 +98,7 @@ def _backward(
         y = scalar_output(number, asked.name)
     value = y
     if isinstance(y, Traced) and y.level is level:
-        _sweep_back(level, y, asked.strong_zero)
+        _sweep_back(level, y, asked.strong_zero, not asked.dense and asked.combine is None)
         value = y.v
     if unit is not None:
         value = type(out)(value, unit)
@@ -116,7 +117,7 @@ def _backward(
     return value, gradients, release_tree(aux, level) if asked.has_aux else None
 
 
-def _sweep_back(level: Level, y: Any, strong_zero: bool) -> None:
+def _sweep_back(level: Level, y: Any, strong_zero: bool, sparse: bool) -> None:
     """The reverse sweep: over the numbers at the end of the tape, then over all entries before."""
     if y.g is leaked:
         raise outlived()
@@ -131,11 +132,13 @@ def _sweep_back(level: Level, y: Any, strong_zero: bool) -> None:
             return
         if left < len(tape):
             tape = tape[:left]
-    _sweep_arrays(level, y, tape, strong_zero)
+    _sweep_arrays(level, y, tape, strong_zero, sparse)
 
 
 @np.errstate(all="ignore")
-def _sweep_arrays(level: Level, y: Any, tape: Sequence[Any], strong_zero: bool) -> None:
+def _sweep_arrays(
+    level: Level, y: Any, tape: Sequence[Any], strong_zero: bool, sparse: bool
+) -> None:
     """The reverse sweep over what is left; where it gives a NaN, all is swept again with masks.
 
     In a trace nobody can know whether it will, so there the masked one is all that is written.
@@ -145,7 +148,13 @@ def _sweep_arrays(level: Level, y: Any, tape: Sequence[Any], strong_zero: bool) 
     if not strong_zero and not unknown:
         if not known:
             y.g = one_like(y.v)
-        parted = reverse(tape, (level.S, level.N), last=True)
+        if sparse:
+            with keeping_parts() as pull:
+                parted = reverse(tape, (level.S, level.N), True, pull)
+                for n in nodes:
+                    settled(n)
+        else:
+            parted = reverse(tape, (level.S, level.N), last=True)
         level.swept = True
         if not any_nan(level, nodes):
             for n in parted:

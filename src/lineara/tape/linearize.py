@@ -26,14 +26,14 @@ from lineara.facts.primitive import Box
 from lineara.facts.types import ArrayType, type_of
 from lineara.linear_map import REAL, Basis, LinearMap, Space, Work, space_of
 from lineara.tape.contributions import add
-from lineara.tape.given_builders import seeded, settled
+from lineara.tape.given_builders import keeping_parts, seeded, settled
 from lineara.tape.leaves import Gradients, Leaves, beside, may_move
 from lineara.tape.level import Entry, Level
 from lineara.tape.levels import deeper, open_level
 from lineara.tape.masked_sweep import any_nan, has_nan, settle
 from lineara.tape.node import Array, Scalar, Traced, leaked, outlived, staged, zero
 from lineara.tape.number_sweep import numbers_ahead
-from lineara.tape.pull_reads import distribute
+from lineara.tape.pull_reads import distribute, pull
 from lineara.tape.results import check_numbers, check_result, own_copy, release_tree, with_aux
 from lineara.tape.sweep import arrived, forward, reverse, tidy
 from lineara.trees import LEAF, flatten, map_leaves, unflatten
@@ -99,12 +99,12 @@ class Sweeps:
         self._arrive(cotangents)
         return [None if n is None else arrived(n) for n in self.nodes]
 
-    def _arrive(self, cotangents: list[Any]) -> None:
+    def _arrive(self, cotangents: list[Any], pull: Callable[[Any], Any] = pull) -> None:
         """The sweep back; what has arrived at the leaves is with them, unsummed."""
         for o, c in zip(self.outs, cotangents, strict=True):
             if o is not None:
                 add(o, c)
-        reverse(self.tape, self.scalar, last=False)
+        reverse(self.tape, self.scalar, False, pull)
 
 
 class Frozen(Sweeps):
@@ -170,7 +170,7 @@ class Frozen(Sweeps):
         nodes = [n for n in self.nodes if n is not None]
         tidy(self.tape, self.scalar, self.nodes, last=False)
         if not self._is_staged():
-            seeded(self._arrive_sparse, seeds, self.outs, masked=False)
+            seeded(self._arrive_parts, seeds, self.outs, masked=False)
             if not any_nan(self.level, nodes) or any(map(has_nan, seeds)):
                 return
             tidy(self.tape, self.scalar, self.nodes, last=False)
@@ -178,9 +178,13 @@ class Frozen(Sweeps):
         for n in nodes:
             settle(n)
 
-    def _arrive_sparse(self, cotangents: list[Any]) -> None:
-        """The sweep back; sparse vectors become contributions to parts of the leaves."""
-        self._arrive(cotangents)
+    def _arrive_parts(self, cotangents: list[Any]) -> None:
+        with keeping_parts() as pull:
+            self._arrive_sparse(cotangents, pull)
+
+    def _arrive_sparse(self, cotangents: list[Any], pull: Callable[[Any], Any] = pull) -> None:
+        """The sweep back; boxes of builders become contributions to parts of the leaves."""
+        self._arrive(cotangents, pull)
         for n in self.nodes:
             if n is not None:
                 settled(n)

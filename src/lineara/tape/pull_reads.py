@@ -65,7 +65,7 @@ def pull(x: Box) -> Any:
 def _pull_product(k: Reads | View) -> np.ndarray | None:
     """The cotangent of a matrix that was read by one plain product only; else None."""
     (piece,) = k.pieces
-    if type(piece) is not Outer or k.sums or (type(k) is Reads and (k.nodes or k.views)):
+    if not isinstance(piece, Outer) or k.sums or (type(k) is Reads and (k.nodes or k.views)):
         return None
     u, v = piece
     plain = type(u) is np.ndarray and type(v) is np.ndarray
@@ -216,7 +216,7 @@ def _sums(x: Array, shape: tuple[int, ...]) -> Any:
 
 
 def _pieces(pieces: list[Any], shape: tuple[int, ...]) -> Any:
-    outers = [p for p in pieces if type(p) is Outer]
+    outers = [p for p in pieces if isinstance(p, Outer)]
     if outers:
         yield None, join_outer(outers)
     for p in pieces:

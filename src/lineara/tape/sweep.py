@@ -4,7 +4,7 @@ What flows is anything that adds and multiplies: numbers and arrays, traced valu
 level, batched or masked values.  After a sweep every slot is clean again (or marks a leak).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numpy import ndarray
@@ -17,18 +17,24 @@ from lineara.tape.plans import Call
 from lineara.tape.pull_reads import distribute, pull
 
 
-def arrived(n: Traced) -> Any:
+def arrived(n: Traced, pull: Callable[[Any], Any] = pull) -> Any:
     """The cotangent that has arrived at a node, or None."""
     if issubclass(type(n), Scalar):
         return None if n.g is zero else n.g
     return pull(n)
 
 
-def reverse(tape: Sequence[Any], scalar: tuple[type, type], last: bool) -> list[Any]:
+def reverse(
+    tape: Sequence[Any],
+    scalar: tuple[type, type],
+    last: bool,
+    pull: Callable[[Any], Any] = pull,
+) -> list[Any]:
     """The transposed map: every node hands its cotangent to its parents, latest first.
 
-    After the last sweep, gives the arrays that were read in parts: once no masked sweep has to
-    follow, these reads can be forgotten.
+    `pull` sums what has arrived at an array of which parts were read.  After the last sweep, gives
+    the arrays that were read in parts: once no masked sweep has to follow, these reads can be
+    forgotten.
     """
     parted: list[Any] = []
     empty = leaked if last else zero
@@ -73,7 +79,7 @@ def reverse(tape: Sequence[Any], scalar: tuple[type, type], last: bool) -> list[
                 add(p, c)
         elif kind is Entry:
             o = n.out
-            g = arrived(o)
+            g = arrived(o, pull)
             clear(o, last)
             if last and isinstance(o, Array):
                 parted.append(o)
