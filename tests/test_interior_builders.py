@@ -68,8 +68,6 @@ BETWEEN = {
     "a product": (lambda x: np.sum(np.sin((2 * x) @ V)), LowRank),
     "a rule of products": (lambda x: LOW((2 * x).T) ** 2, LowRank),
     "products of a product": (lambda x: LOW((2 * x) @ W), LowRank),
-    "products, rows and columns": (lambda x: LOW(x * V / X[:, :1] - x), LowRank),
-    "a product and an element of one": (lambda x: np.sum(x @ V) * (x @ V)[1], LowRank),
     "a rule of rows": (lambda x: ROWS(np.sin(x)[1:]), Rows),
     "a class of the user's": (lambda x: OWN(2 * x) ** 2 + OWN(x + x), Ones),
     "rows and all": (lambda x: np.sum((x * 2)[AT]) + np.sum(x * x), np.ndarray),
@@ -86,6 +84,21 @@ def test_what_reaches_a_value_in_between_keeps_its_class(name):
         assert type(g) is kind
         dense = g.finish() if hasattr(g, "finish") else g
         np.testing.assert_allclose(dense, expected, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: LOW(x * np.arange(1.0, 10.0) / np.arange(1.0, 13.0)[:, None] - x),
+        lambda x: np.sum(x @ np.ones(9)) * (x @ np.ones(9))[1],
+    ],
+    ids=["rows and columns scaled", "an element of a product"],
+)
+def test_products_that_meet_are_one_low_rank(f):
+    x = np.cos(np.arange(108.0)).reshape(12, 9)
+    g = lineara.grad(f, sparse=True)(x)
+    assert type(g) is LowRank
+    np.testing.assert_allclose(g.finish(), lineara.grad(f)(x), rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])
