@@ -16,7 +16,7 @@ from lineara.engines.rehearsal import Forecast, forecast
 from lineara.engines.values import ZERO, Tagged
 
 if TYPE_CHECKING:
-    from lineara.engines.native import guarded_call
+    from lineara.engines.native import facts, guarded_call
     from lineara.engines.native.cache import disk_cache
     from lineara.engines.native.report import Listing, machine_code_facts, machine_code_listing
 
@@ -41,6 +41,7 @@ __all__ = [
     "direct",
     "disk_cache",
     "engine_of",
+    "facts",
     "forecast",
     "guarded_call",
     "is_exact",
@@ -59,8 +60,8 @@ def __getattr__(name: str) -> Any:
         return tuple(engines().values())
     if name not in __all__:
         raise AttributeError(f"module 'lineara.engines' has no attribute {name!r}")
-    if name == "guarded_call":
-        return import_module("lineara.engines.native.guarded_call")
+    if name in ("facts", "guarded_call"):
+        return import_module(f"lineara.engines.native.{name}")
     if name == "disk_cache":
         return import_module("lineara.engines.native.cache").disk_cache
     return getattr(import_module("lineara.engines.native.report"), name)

@@ -19,6 +19,7 @@ from typing import Any
 from lineara.engines.engine import CAPABILITIES, Ask, Engine, Outcome
 from lineara.engines.interpreter import Interpreter
 from lineara.engines.native import Native, is_installed
+from lineara.engines.native.facts import fact, keep_fact
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import most
 from lineara.linear_a.program import Program
@@ -52,6 +53,22 @@ class Adaptive(Engine):
 
     def native(self, program: Program, name: str) -> Native | None:
         """Whose machine code it is, if there is any."""
+        relaid = name in program.noted["native relaid"]
+        told = None if relaid else self.told(program, name)
+        if told is not None:
+            return {e.name: e for e in (self.exact, self.default)}.get(told["code"])
+        native = self.chosen(program, name)
+        if not relaid:
+            told = {
+                "leaves": texts(program, name), "evaluated": evaluated(program, name),
+                "code": native.name if native else "none",
+            }  # fmt: skip
+            program.noted["adaptive told"][name] = told
+            keep_fact(program, name, TOLD, told)
+        return native
+
+    def chosen(self, program: Program, name: str) -> Native | None:
+        """Whose machine code it is to be, of what either emits."""
         exact, default = self.exact, self.default
         if exact.takes(program, name) is not None:
             return default if default.takes(program, name) is None else None
@@ -60,21 +77,37 @@ class Adaptive(Engine):
             return default if default.sites(program, name) < sites else exact
         return exact
 
+    def told(self, program: Program, name: str) -> dict[str, Any] | None:
+        """What an earlier process has found out, so that nothing is emitted and no pass runs."""
+        known = program.noted["adaptive told"]
+        if name not in known:
+            known[name] = fact(program, name, TOLD)
+        return known[name]
+
     def pays(self, program: Program, name: str, ask: Ask) -> bool:
         """Whether this run is one of machine code, if there is any."""
         state = program.noted["adaptive"]
         left = state.get(name)
-        if left is None:
-            leaves = [len(ir.leaves(program.defs[f].body)) for f in program.reached(name)]
-            left = PAYS * (SETUP + sum(leaves))
-        if left >= 0:
-            left = state[name] = left - evaluated(program, name)
+        if left is None or left >= 0:
+            told = None if program.is_made else self.told(program, name)
+            told = told or {}
+            if left is None:
+                left = PAYS * (SETUP + (told.get("leaves") or texts(program, name)))
+            left = state[name] = left - (told.get("evaluated") or evaluated(program, name))
         if left >= 0 or ask.needs():
             return False
         if not is_installed():
             warn_once()
             return False
         return True
+
+
+TOLD = "the machine code that pays"
+
+
+def texts(program: Program, name: str) -> int:
+    """The leaves in the texts of a definition and of what it applies."""
+    return sum([len(ir.leaves(program.defs[f].body)) for f in program.reached(name)])
 
 
 def evaluated(program: Program, name: str) -> float:

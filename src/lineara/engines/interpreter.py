@@ -566,6 +566,7 @@ class Interpreter(Engine):
         domain = ask.values or Numbers()
         assert isinstance(domain, Numbers), "the interpreter asks all that Numbers answer"
         entering = ask.entering if ask.fuel is None else (Fuel(ask.fuel), *ask.entering)
+        program = program.whole
         machine = Machine(program, domain, ask.meter, entering)
         d, dims = program.defs[name], dims_given(program, name, values)
         args = [domain.given(v) for v in values]

@@ -53,6 +53,21 @@ class Program(Remade):
         return Program(every, defs, self.places, self.text, self.file)
 
     @property
+    def outline(self) -> "Program":
+        """The program before derivatives are made that are made later; see `unmade.py`."""
+        return self
+
+    @property
+    def whole(self) -> "Program":
+        """The program with these derivatives."""
+        return self
+
+    @property
+    def is_made(self) -> bool:
+        """Whether they are made."""
+        return True
+
+    @property
     def seconds(self) -> dict[str, float]:
         """How long the steps took that have made the program, since they were told of last."""
         return self.noted["seconds"]

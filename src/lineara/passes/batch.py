@@ -101,7 +101,7 @@ class Batch:
         self.one: type[OverLanesOf] = OverLanesOf
         self.known: dict[str, OverLanesOf] = {}
         self.types: dict[str, Type | Family] = {}
-        self.every = replace(program, types=ChainMap(self.types, dict(program.types)))
+        self.every = replace(program.whole, types=ChainMap(self.types, dict(program.types)))
         self.rules: dict[Any, Text] = {}
         self.entered: list[str] = []
         self.recursive: set[str] = set()

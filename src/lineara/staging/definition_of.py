@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 from lineara.facts.hints import Shaped
 from lineara.facts.types import ArrayType
-from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import closed
 from lineara.linear_a.syntax import Block, Def, Ret
 from lineara.python.user_code import Reading, overlay
@@ -81,9 +80,7 @@ def apart(
         name = level.name_of_definition(like)
         level.add(Def(name, params, tuple([v.type for v in results]), (), body))
         shared = level.shared
-    definition = Definition(
-        Program(dict(shared.types), dict(shared.defs)), name, shared.rules, likes
-    )
+    definition = Definition(shared.program(), name, shared.rules, likes)
     given = [i for i, t in enumerate(types) if t is not None]
     return Apart(definition, given, [c for _, c in mentions], form, constants)
 

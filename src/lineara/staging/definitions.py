@@ -10,9 +10,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
+from lineara import engines
 from lineara.engines import Ask, Engine, Entering, Outcome, run
 from lineara.facts.types import ArrayType, Named
 from lineara.linear_a.calls import Call
+from lineara.linear_a.identity import identity
 from lineara.linear_a.program import Program
 from lineara.linear_a.syntax import (
     Block,
@@ -29,18 +31,21 @@ from lineara.linear_a.syntax import (
     leaves,
     reads,
 )
+from lineara.linear_a.unmade import Later, Unmade, program_of
 from lineara.passes.batch import OverLanes, over_lanes
 from lineara.passes.derivatives import vjp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
-from lineara.passes.masks import makes_dead_lanes, masks
+from lineara.passes.masks import live_type, makes_dead_lanes, masks
 from lineara.passes.names import JVP, MS, E, M, T
 from lineara.passes.rename import rename
 from lineara.passes.taylor import along_curve
 from lineara.staging.staged_level import Seen, StagedLevel
+from lineara.tape.levels import threads
 
 _VALUES = Ask()
 PASSES = "passes"
+KILLS = "dead lanes of the "  # a question of which other processes may have the answer
 
 
 class Definition(NamedTuple):
@@ -60,8 +65,8 @@ class Definition(NamedTuple):
 
     @property
     def text(self) -> Def:
-        """The definition itself: its formals, its body and its results."""
-        return self.program.defs[self.name]
+        """The definition itself; of a derivative that is made later, the formals and the results."""
+        return self.program.outline.defs[self.name]
 
     def of(self, program: Program, suffix: str = "") -> "Definition":
         """The definition that a pass has made of this one, in the program that it gave."""
@@ -79,7 +84,7 @@ class Definition(NamedTuple):
 
     def call(self, level: StagedLevel, args: Sequence[Any]) -> list[Any]:
         """A call in the definition that is being written."""
-        called = needed(self.program, self.name)
+        called = needed(self.program, self.name).outline
         level.shared.passes += self.program.seconds.pop(PASSES, 0.0)
         level.add(*called.defs.values())
         level.shared.types |= called.types
@@ -105,20 +110,81 @@ class Definition(NamedTuple):
         pass gives: f'jvp'e.
         """
         lanes = (MS if strong else M) if masked else ""
-        known = self.program.noted["derived"]
-        if (self.name, way, lanes) not in known:
-            program, name = self.along(way)
-            with self.program.takes_time(PASSES):
-                program = done(program)
-                program = masks(program, name, lanes == MS) if lanes else erase(program, name)
-                name += lanes or E
-                alone = vectors_only(program.defs[name], len(self.text.results))
-                known[self.name, way, lanes] = self.renamed(program.with_(alone), name)
-            spent = self.program.seconds.pop(PASSES)
-            known[self.name, way, lanes].program.seconds[PASSES] = spent
-        alike = known[self.name, way, lanes]
-        rules = {**self._rules_ahead(alike.program), **self.rules}
-        return alike._replace(rules=rules, engine=self.engine)
+        known, key = self.program.noted["derived"], (self.name, way, lanes)
+        if key not in known:
+            known[key] = self._later(way, lanes) if self._may_wait(way) else self._made(way, lanes)
+            known[key].program.seconds[PASSES] = self.program.seconds.pop(PASSES, 0.0)
+        alike = known[key]
+        ahead = {} if isinstance(alike.program, Unmade) else self._rules_ahead(alike.program)
+        return alike._replace(rules={**ahead, **self.rules}, engine=self.engine)
+
+    def _made(self, way: str, lanes: str) -> "Definition":
+        """The derived definition, by the passes."""
+        program, name = self.along(way)
+        with self.program.takes_time(PASSES):
+            program = done(program)
+            program = masks(program, name, lanes == MS) if lanes else erase(program, name)
+            name += lanes or E
+            alone = vectors_only(program.defs[name], len(self.text.results))
+            return self.renamed(program.with_(alone), name)
+
+    # --- derivatives that are made later ----------------------------------------------------------
+
+    def _may_wait(self, way: str) -> bool:
+        """Whether the derivative may be made later.
+
+        What is said of it before is said of this definition, so it has plain arrays, and neither
+        acts nor has a rule of the user's.  Errors of the passes are to be raised here, so they have
+        been run, or an earlier process has run them.
+        """
+        program, d = self.program, self.text
+        outline = program.outline
+        reached = {*outline.reached(self.name, rules=(JVP, T, E))}
+        types = (*[v.type for v in d.params], *d.results)
+        plain = all([isinstance(t, ArrayType) and t.dtype.kind in "fciub" for t in types])
+        if not plain or outline.acting[self.name] or outline.dims(self.name):
+            return False
+        if any([f in reached for f in self.rules]) or any([JVP in f for f in reached]):
+            return False
+        self.kills(way)
+        return True
+
+    def _later(self, way: str, lanes: str) -> "Definition":
+        """The derived definition, with its formals and results alone."""
+        d, name = self.text, f"{self.name}'{way}'{(lanes or E)[1:]}"
+        moving = [[d.params[i].type for i in self.moving()[0]]]
+        moving.append([d.results[i] for i in self.moving()[1]])
+        given, got = moving if way == "jvp" else moving[::-1]
+        vectors = [t for u in given for t in ((u, live_type(u)) if lanes else (u,))]
+        results = tuple([t for u in got for t in ((u, live_type(u)) if lanes else (u,))])
+        names = Names([v.name for v in d.params])
+        params = (*d.params, *[Var(names("v"), t) for t in vectors])
+
+        def told() -> str:
+            text = identity(self.program, self.name)
+            return f"{name} of {text}" if text else ""
+
+        later = Later(
+            name, params, results, (), Block((), Call(d.params, (self.name,))),
+            make=lambda: self._made(way, lanes).program, told=told, keep=lambda: self._keep(way),
+        )  # fmt: skip
+        shell = needed(self.program, self.name).outline.with_(later)
+        return Definition(needed(shell, name), name, self.rules)
+
+    def kills(self, way: str) -> bool:
+        """Whether vectors without dead lanes may get some in the linear part."""
+        known, key = self.program.noted["kills"], (self.name, way)
+        if key not in known:
+            written = any([isinstance(v, StagedLevel) for v in threads.open])
+            asked = written and key not in self.program.noted["along"]
+            answer = engines.facts.fact(self.program, self.name, KILLS + way) if asked else None
+            known[key] = makes_dead_lanes(*self.along(way)) if answer is None else answer
+        return known[key]
+
+    def _keep(self, way: str) -> None:
+        """Have other processes know what the passes have found out."""
+        if (self.name, way) in self.program.noted["along"]:
+            engines.facts.keep_fact(self.program, self.name, KILLS + way, self.kills(way))
 
     def _rules_ahead(self, derived: Program) -> dict[str, "_Ahead"]:
         """Of definitions derived of one with a rule, that rule: they may run where it does not."""
@@ -159,16 +225,12 @@ class Definition(NamedTuple):
         program, name = known[key]
         return Definition(program, name, self.rules, engine=self.engine)
 
-    def kills(self, way: str) -> bool:
-        """Whether vectors without dead lanes may get some in the linear part."""
-        return makes_dead_lanes(*self.along(way))
-
     def along(self, way: str) -> tuple[Program, str]:
         """The program with f.jvp or f.vjp, and its name."""
         known = self.program.noted["along"]
         if (self.name, way) not in known:
             with self.program.takes_time(PASSES):
-                known[self.name, way] = {"jvp": jvp, "vjp": vjp}[way](self.program, self.name)
+                known[self.name, way] = {"jvp": jvp, "vjp": vjp}[way](self.program.whole, self.name)
         return known[self.name, way], f"{self.name}.{way}"
 
     def renamed(self, program: Program, name: str) -> "Definition":
@@ -254,9 +316,11 @@ def _tests_of(rules: Mapping[str, Any]) -> Entering:
 
 def needed(program: Program, name: str) -> Program:
     """The definitions that one applies, with their rules, and the types that these mention."""
-    reached = {*program.reached(name, rules=(JVP, T, E))}
-    defs = {f: d for f, d in program.defs.items() if f in reached}
-    return Program(named_types(program, defs.values()) if program.types else {}, defs)
+    outline = program.outline
+    reached = {*outline.reached(name, rules=(JVP, T, E))}
+    defs = {f: d for f, d in outline.defs.items() if f in reached}
+    types = named_types(outline, defs.values()) if outline.types else {}
+    return program_of(types, defs, lambda whole: needed(whole, name))
 
 
 @dataclass(frozen=True)

@@ -166,7 +166,7 @@ class Spelled:
 
     def program(self) -> Program:
         """The definitions so far."""
-        return Program(self.level.shared.types, {**self.level.shared.defs, **self.flat})
+        return self.level.shared.program(*self.flat.values())
 
     def linear(self, d: ir.Def, flags: Flags, want: Flags, made: str, who: str) -> Program:
         """The program with a definition that is linear where flags say so."""

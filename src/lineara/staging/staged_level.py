@@ -37,7 +37,9 @@ from lineara.facts.primitive import (
 from lineara.facts.types import ArrayType, type_of
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.dimensions import may_raise
+from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed, Emitter
+from lineara.linear_a.unmade import program_of
 from lineara.python import structured_code
 from lineara.python.function_copies import is_user_code
 from lineara.python.numpy_layout import lay_of
@@ -99,6 +101,10 @@ class Shared:
         self.passes = 0.0  # seconds that passes have taken
         self.error_state = by_signature.error_state()
         self.errors_seen = self.error_state()  # an object for that
+
+    def program(self, *more: ir.Def) -> Program:
+        """The definitions so far, and more."""
+        return program_of(dict(self.types), {**self.defs, **{d.name: d for d in more}})
 
     def refuse_changes(self) -> None:
         """Refuse what was changed of the containers that may not be."""

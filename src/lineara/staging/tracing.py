@@ -416,7 +416,7 @@ def _traced(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], reading:
         beside = [value for _, value in level.beside]
         inputs = [array for *_, array in level.inputs.values()]
         shared = level.shared
-    program = needed(Program(shared.types, {**shared.defs, made.name: made}), made.name)
+    program = needed(shared.program(made), made.name)
     signature = given.signature
     if shared.asked and shared.written:
         signature = signature._replace(lays=given.lays)

@@ -47,8 +47,13 @@ class Native(Engine):
         if key not in known:
             llvm = compiler()
             assert llvm is not None, "there is one"
-            with program.takes_time("emission"):
-                known[key] = emitted.found_or_emitted(program, key, llvm)
+            disk_key = emitted.key_of(program, key, llvm)
+            code = emitted.found(program, key, disk_key)
+            if code is None:
+                whole = program.whole  # the passes take their time before
+                with program.takes_time("emission"):
+                    code = emitted.emitted(whole, key, disk_key)
+            known[key] = code
         return known[key]
 
     def sites(self, program: Program, name: str) -> int:

@@ -148,9 +148,13 @@ def disk_cache(environment: Mapping[str, str] = os.environ) -> DiskCache:
         return DiskCache(None, f"this user has no home directory; {VARIABLE} can name one")
     directory = base / NAME
     try:
-        base.mkdir(parents=True, exist_ok=True)
-        directory.mkdir(mode=0o700, exist_ok=True)
-        why = _why_not_private(os.lstat(directory), stat.S_ISDIR)
+        try:
+            state = os.lstat(directory)
+        except FileNotFoundError:
+            base.mkdir(parents=True, exist_ok=True)
+            directory.mkdir(mode=0o700, exist_ok=True)
+            state = os.lstat(directory)
+        why = _why_not_private(state, stat.S_ISDIR)
     except OSError as error:
         return DiskCache(None, f"{directory}: {error.strerror or error}")
     return DiskCache(None, f"{directory} {why}") if why else DiskCache(directory)

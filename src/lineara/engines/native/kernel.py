@@ -81,7 +81,7 @@ class Kernel:
             return compiler.loaded(code.text, code.leaves, symbols)
         if not machine_code:
             machine_code = compiler.object_code(code.text, code.leaves)
-            keep(code, machine_code)
+            keep(self.program, code, machine_code)
         return compiler.linked(machine_code, symbols, ["run", *["call"] * code.is_direct])
 
     @staticmethod

@@ -96,7 +96,7 @@ def lowered(
     If `trusting`, the masks of factors are not looked at, and a run in which a factor is not finite
     is in doubt.  If `listed`, the program's lines stand in the text, as comments.
     """
-    program = one_primal(program, name)
+    program = one_primal(program.whole, name)
     d = program.defs[name]
     reached = [program.defs[f] for f in program.reached(name)]
     if any([f.lresults or any([v.linear for v in ir.binders(f)]) for f in reached]):

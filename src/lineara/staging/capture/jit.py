@@ -450,7 +450,7 @@ def _is_whole(v: Leaf) -> bool:
 
 def _reports(staged: Staged) -> bool:
     """Whether a program does something beside giving values and raising Python's exceptions."""
-    bodies = [d.body for d in staged.program.defs.values()]
+    bodies = [d.body for d in staged.program.outline.defs.values()]
     every = [e for body in bodies for e in ir.leaves(body)]
     return any([isinstance(e, ir.Prim) and isinstance(e.primitive, Report) for e in every])
 
