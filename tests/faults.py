@@ -267,7 +267,7 @@ class Hooks:
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
             return not self.failed
 
-        os.environ["LINEARA_CACHE_DIR"] = "off"  # what a faulty source makes is for no other process
+        os.environ["LINEARA_CACHE_DIR"] = "off"  # for no other process
         items = [i for i in session.items if not self.skip(i.nodeid)]
         self.then([Trial(i.nodeid, lambda i=i: run(i)) for i in items])
         return True

@@ -10,6 +10,7 @@ import pickle
 import re
 import sys
 import sysconfig
+import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -110,6 +111,18 @@ def describe_line(filename: str, lineno: int, function: str) -> str:
     source = linecache.getline(filename, lineno).strip()
     where = f"{Path(filename).name}:{lineno} in {function}"
     return f"{where}: {source}" if source else where
+
+
+def warn_at_users_line(message: str, kind: type[Warning]) -> None:
+    """Warn at the user's line: of a frame outside of NumPy and Lineara, the innermost one."""
+    frame = user_frame(sys._getframe(1))
+    if frame is None:
+        warnings.warn(message, kind, stacklevel=3)
+        return
+    registry = frame.f_globals.setdefault("__warningregistry__", {})
+    module = frame.f_globals.get("__name__", "<unknown>")
+    where = (frame.f_code.co_filename, frame.f_lineno)
+    warnings.warn_explicit(message, kind, *where, module=module, registry=registry)
 
 
 watchers: list[Callable[[Any], None]] = []  # told of each refusal: an open trace remembers it

@@ -1,5 +1,6 @@
 """A program is interpreted until compiling it pays, and is machine code from then on."""
 
+import linecache
 import math
 import subprocess
 import sys
@@ -154,6 +155,7 @@ def test_without_llvmlite_it_says_so_once(monkeypatch):
         "llvmlite is not installed, so programs are interpreted, which is slower than machine code "
         'where they have loops; install llvmlite, or ask for that: jit(f, engine="interpreter")'
     ]
+    assert "f(1.0) == f(1.0)" in linecache.getline(seen[0].filename, seen[0].lineno)
     rule.warn_once.cache_clear()
 
 

@@ -12,7 +12,7 @@ from math import prod
 from numpy import dtype
 from numpy.typing import DTypeLike
 
-from lineara.errors import DensifyWarning, user_frame
+from lineara.errors import DensifyWarning, warn_at_users_line
 
 LARGE_BYTES = 1 << 23
 """A dense array of more bytes than this is not made from a builder without a `DensifyWarning`."""
@@ -39,19 +39,7 @@ def warn_densify(asked: str, shape: tuple[int, ...], kind: DTypeLike) -> None:
             f"{nbytes / 1e6:,.0f} MB; write np.asarray(g) to say that you want it, or use what "
             "stays sparse: c*g, g/c, -g, g + g, g * array, W -= g, g.norm(), g.clip(c)"
         )
-        _warn_user(message)
-
-
-def _warn_user(message: str) -> None:
-    """Warn at the user's line: the first frame outside of NumPy and Lineara."""
-    frame = user_frame()
-    if frame is None:
-        warnings.warn(message, DensifyWarning, stacklevel=3)
-        return
-    registry = frame.f_globals.setdefault("__warningregistry__", {})
-    module = frame.f_globals.get("__name__", "<unknown>")
-    where = (frame.f_code.co_filename, frame.f_lineno)
-    warnings.warn_explicit(message, DensifyWarning, *where, module=module, registry=registry)
+        warn_at_users_line(message, DensifyWarning)
 
 
 @contextmanager

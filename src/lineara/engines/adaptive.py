@@ -11,7 +11,6 @@ that is taken, and values differ by the rounding of sums from there on.  To be c
 costs tens of times as much, and to be interpreted a thousand times.
 """
 
-import warnings
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -20,6 +19,7 @@ from lineara.engines.engine import CAPABILITIES, Ask, Engine, Outcome
 from lineara.engines.interpreter import Interpreter
 from lineara.engines.native import Native, is_installed
 from lineara.engines.native.facts import fact, keep_fact
+from lineara.errors import warn_at_users_line
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import most
 from lineara.linear_a.program import Program
@@ -118,11 +118,10 @@ def evaluated(program: Program, name: str) -> float:
 @cache
 def warn_once() -> None:
     """Say that programs are interpreted for want of a compiler."""
-    warnings.warn(
+    warn_at_users_line(
         "llvmlite is not installed, so programs are interpreted, which is slower than machine code "
         'where they have loops; install llvmlite, or ask for that: jit(f, engine="interpreter")',
         UserWarning,
-        stacklevel=2,
     )
 
 

@@ -98,8 +98,8 @@ class _Asked(Mapping[str, T]):
         self.there, self.whole = there, whole
 
     def __getitem__(self, name: str) -> T:
-        found = self.there.get(name)
-        return self.whole()[name] if found is None or isinstance(found, Later) else found
+        value = self.there.get(name)
+        return self.whole()[name] if value is None or isinstance(value, Later) else value
 
     def __contains__(self, name: Any) -> bool:
         return name in self.there or name in self.whole()

@@ -65,7 +65,7 @@ class Definition(NamedTuple):
 
     @property
     def text(self) -> Def:
-        """The definition itself; of a derivative that is made later, the formals and the results."""
+        """The definition itself; of a derivative that is made later, its formals and results."""
         return self.program.outline.defs[self.name]
 
     def of(self, program: Program, suffix: str = "") -> "Definition":

@@ -1,10 +1,10 @@
 """What was made of a definition, on disk under its program: a hit needs no pass and no emission.
 
 The key is a digest of the text that was captured and of all else that decides what becomes of it:
-the two choices of the lowering, the files of this library, the processor and the versions.  An entry has no
-addresses: functions outside are named, and a place that calls back is emitted once more when it
-first does.  A program with a parameter that is no plain data (what prints or warns, or raises an
-exception of the user's) has no key; of such only what LLVM makes of the text is kept.
+the two choices of the lowering, the files of this library, the processor and the versions.  An
+entry has no addresses: functions outside are named, and a place that calls back is emitted once
+more when it first does.  A program with a parameter that is no plain data (what prints or warns, or
+raises an exception of the user's) has no key; of such only what LLVM makes of the text is kept.
 """
 
 import hashlib

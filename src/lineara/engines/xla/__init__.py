@@ -5,7 +5,6 @@ The reverse mode that runs is ours; of JAX this takes the arrays and the compile
 
 # pyright: reportMissingImports=false
 # JAX is an extra: where it is not installed, the rest of this file is checked.
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +16,7 @@ from jax.core import Tracer
 from lineara.engines.engine import Ask, Engine, Outcome
 from lineara.engines.interpreter import Interpreter
 from lineara.engines.xla.lower import Lowering, OpenSize, loops_that_keep, why_not
-from lineara.errors import LinearaError, ProgramError
+from lineara.errors import LinearaError, ProgramError, warn_at_users_line
 from lineara.facts.types import type_of
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.dimensions import is_index, with_dims
@@ -101,7 +100,7 @@ class Xla(Engine):
         """Say once of a program what makes its runs slow."""
         if what not in program.noted["jax told"]:
             program.noted["jax told"][what] = True
-            warnings.warn(text, UserWarning, stacklevel=2)
+            warn_at_users_line(text, UserWarning)
 
     def ran(self, program: Program, name: str, values: list[Any]) -> list[Any] | None:
         """The results; None where there is doubt.  A loop that needs more room is given it."""

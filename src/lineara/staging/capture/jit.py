@@ -7,7 +7,6 @@ attributes with what these hold.  Where any of it is not what it was the functio
 
 import functools
 import time
-import warnings
 from collections.abc import Callable, Collection, Sequence
 from operator import is_
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from lineara.errors import (
     OutOfRoom,
     StagingError,
     TypeMismatchError,
+    warn_at_users_line,
 )
 from lineara.facts.hints import Leaf
 from lineara.facts.pickled import Making, Remade
@@ -261,7 +261,7 @@ class Jitted(Remade, Remembers):
         if not self.refused:
             why = str(error) if isinstance(error, LinearaError) else repr(error)
             said = f"jit: {self.name} runs as it is, since it cannot be captured: {why}"
-            warnings.warn(said, UserWarning, stacklevel=4)
+            warn_at_users_line(said, UserWarning)
         self.refused.add(self._key(call))
         return value
 
