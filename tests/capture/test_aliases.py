@@ -157,7 +157,92 @@ def written_in_the_loop_that_began_with_it(x, s):
     return t + u.sum()
 
 
+# --- written, and then in use under the other name alone ------------------------------------------
+
+
+def written_and_gone(x, s):
+    a = x * 1.0
+    r = a if s > 0 else x * 2.0
+    a[0] = 9.0
+    a = 0.0
+    return r.sum()
+
+
+def written_in_a_branch_and_gone(x, s):
+    a = x * 1.0
+    r = a if s > 0 else x * 2.0
+    if s > -1:
+        a[0] = 9.0
+    a = 0.0
+    return r.sum()
+
+
+def written_in_a_loop_and_gone(x, s):
+    a = x * 1.0
+    r = a if s > 0 else x * 2.0
+
+    def write():
+        b = a
+        for k in range(5):
+            b[k % 4] += s
+
+    write()
+    a = 0.0
+    return r.sum()
+
+
+def a_view_of_it_is_left(x, s):
+    a = x * 1.0
+    r = a[1:] if s > 0 else x[1:] * 2.0
+    a[1] = 9.0
+    a = 0.0
+    return r.sum()
+
+
+def the_one_in_the_middle_is_gone(x, s):
+    a, b = x * 1.0, x * 3.0
+    r = a if s > 0 else b
+    q = r if s > 0.5 else x * 4.0
+    r = 0.0
+    a[0] = 9.0
+    a = 0.0
+    return q.sum()
+
+
+def rounds_may_hand_it_on(x, s):
+    a = x * 1.0
+    r = a
+    for k in range(5):
+        if x[k % 4] > s:
+            r = np.sin(r)
+    a[0] = 9.0
+    a = 0.0
+    return r.sum()
+
+
+def an_item_of_a_list_is_left(x, s):
+    a = x * 1.0
+    ys = [a, x * 2]
+    r = ys[int(abs(s)) % 2]
+    a[0] = 9.0
+    a = ys = 0.0
+    return r.sum()
+
+
+def a_row_in_a_list_is_left(x, s):
+    a = np.zeros((3, 4))
+    a[:] = x
+    rows = [a[0], a[1]]
+    r = rows[int(abs(s)) % 2]
+    a[0] = 9.0
+    a = rows = 0.0
+    return r.sum()
+
+
 SEEN = [
+    written_and_gone, written_in_a_branch_and_gone, written_in_a_loop_and_gone,
+    a_view_of_it_is_left, the_one_in_the_middle_is_gone, rounds_may_hand_it_on,
+    an_item_of_a_list_is_left, a_row_in_a_list_is_left,
     two_choices_of_one, a_choice_of_choices, one_branch_gives_two_that_may_be_one, no_round_at_all,
     rounds_that_exchange, rounds_that_exchange_one_array, rounds_that_may_change_nothing,
     two_that_rounds_may_leave_one, the_best_so_far, a_view_of_it, found_in_the_last_round,
@@ -227,6 +312,14 @@ def a_copy_where_it_is_chosen(x, s):
     return 10 * p.sum() + y.sum()
 
 
+def gone_before_the_write(x, s):
+    a = x * 1.0
+    r = a if s > 0 else x * 2.0
+    a = 0.0
+    r[0] = s
+    return r.sum()
+
+
 def nobody_else_holds_it(x, s):
     y = x.copy()
     while y.sum() < s:
@@ -244,6 +337,7 @@ def nobody_else_holds_it(x, s):
         new_in_every_round,
         one_behind_the_other,
         a_copy_where_it_is_chosen,
+        gone_before_the_write,
         nobody_else_holds_it,
     ],
 )

@@ -99,6 +99,7 @@ class Cell:
         "kin",
         "lay",
         "level",
+        "notes",
         "version",
     )
 
@@ -113,6 +114,13 @@ class Cell:
         self.given: list[Any] = []  # plain arrays that NumPy's user takes for views
         self.arrays: list[Any] = []
         self.kin: list[weakref.ref[Any]] = []  # what may be the same storage as the program runs
+        self.notes: tuple[Note, ...] = ()  # of what depends on it as it was
+
+    def wrote(self) -> None:
+        """It was written: those that depend on it as it was know, even when it is gone."""
+        self.version += 1
+        for note in self.notes:
+            note.wrote = True
 
     def here(self) -> Any:
         """The definition that is being written, to which the storage comes along."""
@@ -154,6 +162,32 @@ def as_box(level: Any, value: Leaf) -> Boxed:
     return value if isinstance(value, Boxed) else level.out.box(level.out.unbox(value))
 
 
+class Note:
+    """Storage that something depends on as it was: whether it is in use, and was written since.
+
+    What was written and is in use no more was written all the same.  While it is in use its version
+    tells, which goes back where a block is put back.
+    """
+
+    __slots__ = ("ref", "version", "wrote")
+
+    def __init__(self, store: Any) -> None:
+        self.ref, self.version, self.wrote = weakref.ref(store), getattr(store, "version", 0), False
+        if isinstance(store, Cell):
+            store.notes = (*store.notes, self)
+
+    @property
+    def store(self) -> Any:
+        """The storage, or None where nobody uses it any more."""
+        return self.ref()
+
+    @property
+    def is_written(self) -> bool:
+        """Whether it was written since."""
+        store = self.ref()
+        return self.wrote if store is None else getattr(store, "version", 0) != self.version
+
+
 class Aliases:
     """Arrays one of which Python gives where a program gives another one with its content.
 
@@ -161,13 +195,12 @@ class Aliases:
     """
 
     def __init__(self, stores: Sequence[Any]) -> None:
-        self.stores = [(weakref.ref(c), getattr(c, "version", 0)) for c in stores]
+        self.notes = [*map(Note, stores)]
 
     def refuse(self, written: bool) -> None:
         """Refuse a write, or what is read after one of the others was written."""
-        for ref, version in self.stores:
-            store = ref()
-            if store is not None and (written or getattr(store, "version", 0) != version):
+        for note in self.notes:
+            if note.is_written or (written and note.store is not None):
                 raise MutationError(
                     "an array that a staged branch or loop gave was written, or is read after a "
                     "write, where it may be one that is in use under another name, and whether it "
@@ -374,7 +407,7 @@ class Region(WrittenView):
             self.store(self.content(), at, value)
         else:
             cell.content = self._written(cell.boxed(), self._steps(level), at, value)
-        cell.version += 1
+        cell.wrote()
 
     def _written(self, x: Boxed, steps: Sequence[Step], at: Any, value: Shaped) -> Boxed:
         """The array x with the value at an index of what the steps lead to."""
@@ -479,7 +512,7 @@ class Region(WrittenView):
         for step, part in zip(reversed(steps), reversed(parts), strict=True):
             made = step.back(level.out, part, made)
         cell.content = made
-        cell.version += 1
+        cell.wrote()
 
     def fitted(self, value: Any, t: ArrayType, at: Any) -> Boxed:
         """A value in the shape and dtype of what it is written to."""

@@ -92,9 +92,7 @@ class Shared:
         self.kinded = False  # whether something depends on which numbers are Python's
         self.cleaned = False  # whether something may raise in a try with a finally, or in a with
         self.raising: set[str] = set()  # definitions that may raise what Python raises
-        self.copied: list[
-            Any
-        ] = []  # storage whose content lists hold, when it was written, and a token
+        self.copied: list[Any] = []  # notes of storage whose content lists hold, each with a token
         self.doubtful: list[Any] = []  # containers that may not be changed any more
         self.lasting = False  # whether the condition of a loop is asked
         self.errors = np.geterr()  # how NumPy's errors are handled where the program runs
@@ -113,9 +111,8 @@ class Shared:
 
     def refuse_writes(self, since: int) -> None:
         """Refuse what was written of arrays that were put into stacked lists since."""
-        for ref, version, _ in self.copied[since:]:
-            cell = ref()
-            if cell is not None and cell.version != version:
+        for note, _ in self.copied[since:]:
+            if note.store is not None and note.is_written:
                 raise written_in_list()
 
     def raises(self, name: str) -> bool:

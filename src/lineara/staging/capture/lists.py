@@ -14,7 +14,6 @@ and written again.
 import copy
 import operator
 import sys
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn, SupportsIndex
 
@@ -48,7 +47,7 @@ from lineara.staging.capture.list_items import (
     zeros,
 )
 from lineara.staging.control_flow import tracing
-from lineara.staging.staged_arrays import StagedArray, note_aliases
+from lineara.staging.staged_arrays import Note, StagedArray, note_aliases
 from lineara.staging.staged_level import Seen, StagedLevel, written_in_list
 from lineara.tape.node import Traced
 from lineara.tape.strides import packed, strides_of
@@ -131,9 +130,10 @@ class List(ShownAs, Answering, HeldAsArray, Growing, Listed, list):
     def _note(self, values: Iterable[Any]) -> None:
         """Remember arrays of which the rows are copies: they may not be written from now on."""
         cells = [v.w.buffer for v in values if isinstance(v, StagedArray)]
-        noted = [(weakref.ref(c), c.version, self.token) for c in cells]
-        self.sources = [s for s in self.sources if s[0]() is not None] + noted
-        self.home.shared.copied += noted
+        noted = [*map(Note, cells)]
+        known = [n for n in self.sources if n.store is not None or n.is_written]
+        self.sources = known + noted
+        self.home.shared.copied += [(n, self.token) for n in noted]
 
     def __getitem__(self, at) -> Any:
         if is_staged(at):
@@ -478,7 +478,8 @@ class Stacked(List):
             v: Any = place if pool and _is_in_order(a) else a[place]
             if like.type.shape:
                 v = self._copy(v)
-                note_aliases([(v, [self.token])])
+                kept = [n.store for n in self.sources if n.store is not None]
+                note_aliases([(v, [self.token, *kept])])
             elif isinstance(v, Traced):
                 v = v.level.number(v.v, like.weak)
             else:
@@ -492,10 +493,8 @@ class Stacked(List):
         return level.buffer(part, packed(shape, strides_of(part), "C"))
 
     def _refuse_stale(self) -> None:
-        for ref, version, _ in self.sources:
-            cell = ref()
-            if cell is not None and cell.version != version:
-                raise written_in_list()
+        if any([n.is_written for n in self.sources]):
+            raise written_in_list()
 
     def __getitem__(self, at) -> Any:
         if type(at) is not slice:

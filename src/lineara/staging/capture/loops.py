@@ -532,7 +532,7 @@ class Loop:
             (n, i) for n, s in self.slots.items() for i, t in enumerate(s.likes)
             if t is not None and t.type.shape
         ]  # fmt: skip
-        copied = {id(ref()) for ref, *_ in self.level.shared.copied if ref() is not None}
+        copied = {id(n.store) for n, _ in self.level.shared.copied if n.store is not None}
         if any([id(cell) in copied for cell in self.cells]):
             raise written_in_list()
         if not carried or not (self.written or self.cells):

@@ -137,7 +137,7 @@ def change(around: StagedLevel, cell: Cell, content: Any) -> None:
     if not cell.version:
         cell.level.overlaps.write(cell)
     cell.content = content.now().v
-    cell.version += 1
+    cell.wrote()
 
 
 def mark_aliases(
@@ -164,7 +164,7 @@ def mark_aliases(
             leaf = column.leaves[i]
             if issubclass(type(leaf), StagedArray):
                 copied = r.level.shared.copied
-                others[k] += [t for ref, _, t in copied if ref() is leaf.w.buffer]
+                others[k] += [t for note, t in copied if note.store is leaf.w.buffer]
                 for m, store in shown:
                     if may_be_one(store, leaf.w.buffer):
                         others[k].append(nodes[m])
