@@ -53,6 +53,8 @@ from lineara.rules.probed import probed
 if TYPE_CHECKING:
     from lineara import calculus, diagrams, policies, random
     from lineara.bridges.python_and_diagrams import diagram
+    from lineara.engines import engine
+    from lineara.frameworks.jax_export import export_jax
     from lineara.frameworks.jax_functions import from_jax, to_jax
     from lineara.frameworks.torch_functions import from_torch, to_torch
     from lineara.rules.kinks import kinks
@@ -86,8 +88,10 @@ __all__ = [
     "derivatives",
     "diagram",
     "diagrams",
+    "engine",
     "explain",
     "explain_nan",
+    "export_jax",
     "external",
     "finish",
     "fori_loop",
@@ -141,6 +145,7 @@ _LATE = {  # the staged engine and what helps tests: loaded when it is first ask
     "calculus": "lineara.calculus",
     "diagram": "lineara.bridges.python_and_diagrams",
     "diagrams": "lineara.diagrams",
+    "engine": "lineara.engines",
     "explain": "lineara.staging.capture.report",
     "jit": "lineara.staging.capture.jit",
     "vmap": "lineara.staging.vmap",
@@ -148,6 +153,7 @@ _LATE = {  # the staged engine and what helps tests: loaded when it is first ask
     "static": "lineara.staging.capture",
     "trace": "lineara.staging.capture",
     "kinks": "lineara.rules.kinks",
+    "export_jax": "lineara.frameworks.jax_export",
     **dict.fromkeys(("from_jax", "to_jax"), "lineara.frameworks.jax_functions"),
     **dict.fromkeys(("from_torch", "to_torch"), "lineara.frameworks.torch_functions"),
     "policies": "lineara.policies",

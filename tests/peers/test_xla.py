@@ -153,6 +153,26 @@ def test_arrays_of_jax_are_arguments_and_a_program_serves_both_kinds():
     assert f.captures == 1
 
 
+def test_it_can_be_named_around_calls():
+    f = lineara.jit(lineara.grad(fill))
+    here = f(np.linspace(0.1, 0.9, 5))
+    with lineara.engine("jax"):
+        there = f(np.linspace(0.1, 0.9, 5))
+    assert isinstance(there, jax.Array)
+    np.testing.assert_allclose(there, here, rtol=1e-14)
+
+
+def test_memory_of_arguments_is_given_to_results():
+    slope = lineara.jit(lineara.grad(lambda x: np.sum(np.sin(x) * x)), engine="jax")
+    with jax.enable_x64(True):
+        step = jax.jit(lambda x: x - 0.1 * slope(x), donate_argnums=0)
+        x = jax.numpy.linspace(0.0, 1.0, 5)
+        expected = x - 0.1 * (np.sin(x) + x * np.cos(x))
+        stepped = step(x)
+    np.testing.assert_allclose(stepped, expected, rtol=1e-14)
+    assert x.is_deleted()
+
+
 def test_float64_is_local_to_the_call():
     assert lineara.jit(lambda x: x * 2.0, engine="jax")(1.5).dtype == np.float64
     assert jnp.asarray(1.5).dtype == np.float32
@@ -245,7 +265,7 @@ def test_what_the_host_evaluates_is_called_back_or_refused():
         np.testing.assert_allclose(f(a), scipy.special.jv(2.0, a), rtol=1e-12)
     assert str(told[0].message) == (
         "f has jv, which NumPy and SciPy evaluate on the host each time that XLA asks; "
-        "lineara.engines.engine_of('jax', host='error') is the engine that refuses them"
+        "lineara.engine('jax', host='error') refuses them"
     )
     refusing = lineara.jit(
         lambda a: scipy.special.jv(2.0, a), engine=engine_of("jax", host="error")

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from lineara.engines.callable_class import set_code, with_room
 from lineara.engines.engine import CAPABILITIES, Ask, Engine, Entering, Outcome
-from lineara.engines.evaluation import direct, engine_of, engines, is_exact, run, takes
+from lineara.engines.evaluation import (
+    direct,
+    engine,
+    engine_here,
+    engine_of,
+    engines,
+    is_exact,
+    run,
+    takes,
+)
 from lineara.engines.interpreter import Exact, Machine, Numbers
 from lineara.engines.memory import Meter
 from lineara.engines.patterns import dependence
@@ -40,6 +49,8 @@ __all__ = [
     "dependence",
     "direct",
     "disk_cache",
+    "engine",
+    "engine_here",
     "engine_of",
     "facts",
     "forecast",

@@ -6,7 +6,9 @@
 (9.0, 1)
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -52,6 +54,35 @@ def engine_of(engine: Engine | str, **options: str) -> Engine:
     if engine not in engines():
         raise ProgramError(f"there is no engine {engine}; there is {', '.join(engines())}, jax")
     return engines()[engine]
+
+
+engine_here: ContextVar[Engine | None] = ContextVar("engine_here", default=None)
+"""The engine of the innermost `with engine(...)`, which runs in each thread and task by itself."""
+
+
+@contextmanager
+def engine(name: Engine | str, **options: str) -> Iterator[Engine]:
+    """Within the block, functions of `jit` that name no engine are run by this one.
+
+    name       an engine, or its name: "jax" runs programs by XLA; see `lineara.jit`
+    options    of "jax": `host="error"` refuses what NumPy or SciPy alone evaluates
+
+    Gives the engine.  Such a function is captured for it when it is first called there, and runs as
+    before outside of the block.  Calls in threads that the block starts are not within it.
+    ProgramError where there is no engine of the name.
+
+    >>> import lineara
+    >>> square = lineara.jit(lambda x: x * x)
+    >>> with lineara.engine("interpreter"):
+    ...     square(3.0)
+    9.0
+    """
+    made = engine_of(name, **options)
+    token = engine_here.set(made)
+    try:
+        yield made
+    finally:
+        engine_here.reset(token)
 
 
 @cache

@@ -39,15 +39,17 @@ class Compiled(NamedTuple):
 class Xla(Engine):
     """Programs compiled by XLA; the results are arrays of JAX's.
 
-    host    "call": what NumPy or SciPy alone evaluates is called back; "error": it is refused
+    host     "call": what NumPy or SciPy alone evaluates is called back; "error": it is refused
+    flags    where a run is a part of another program, which cannot do it again: what tells whether
+             it would have to be is appended here; without it such a run is refused
     """
 
     name = "jax"
 
-    def __init__(self, host: str = "call") -> None:
+    def __init__(self, host: str = "call", flags: list[jax.Array] | None = None) -> None:
         if host not in ("call", "error"):
             raise LinearaError(f"host is 'call' or 'error', not {host!r}")
-        self.callbacks = host == "call"
+        self.callbacks, self.flags = host == "call", flags
 
     def takes(self, program: Program, name: str) -> str | None:
         """Why XLA cannot evaluate this definition, as far as its text tells; else None."""
@@ -112,6 +114,10 @@ class Xla(Engine):
                 call = compiled.function if traced else compiled.call
                 results, doubt, rounds = call(*values)
                 if traced and (rounds or doubt is not None):
+                    if self.flags is not None:
+                        short = [n > room[e] for e, n in zip(compiled.loops, rounds, strict=True)]
+                        self.flags += [*short, *[doubt] * (doubt is not None)]
+                        return results
                     raise ProgramError(
                         f"{name} may raise an exception, or has a loop whose rounds values decide "
                         "and a derivative needs: such a run may have to be done again, and within "
@@ -168,8 +174,8 @@ class Xla(Engine):
                     program,
                     "called back",
                     f"{name} has {', '.join(m.called_back)}, which NumPy and SciPy evaluate on the "
-                    "host each time that XLA asks; lineara.engines.engine_of('jax', host='error') "
-                    "is the engine that refuses them",
+                    "host each time that XLA asks; lineara.engine('jax', host='error') refuses "
+                    "them",
                 )
             doubt = None if m.doubt is np.False_ else jnp.asarray(m.doubt)
             return results, doubt, list(m.rounds.values())

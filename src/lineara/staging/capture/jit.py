@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lineara.containers.foreign_arrays import is_foreign
-from lineara.engines import Engine, engine_of, with_room
+from lineara.engines import Engine, engine_here, engine_of, with_room
 from lineara.errors import (
     LinearaError,
     OutOfRoom,
@@ -63,7 +63,7 @@ WAYS_OUT = (
     "jit(f, fallback=True) runs a function that cannot be captured as it is; lineara.static(n) "
     "makes a number that Python needs a constant, with a program for each value"
 )
-DEFAULT = "adaptive"  # the engine of programs
+DEFAULT = "adaptive"  # the engine of programs, outside of `with lineara.engine(...)`
 RECENT = 4  # programs whose forms are tried first
 TRIED = 8  # whole numbers of which each is tried as an input where one has to be a constant
 
@@ -137,6 +137,7 @@ class Jitted(Remade, Remembers):
         self.recent: tuple[Quick, ...] = ()  # programs that calls of their form may run at once
         self.parts: list[Any] = []  # of what of them is machine code now
         self.table: Any = None  # which that reads
+        self.elsewhere: dict[Engine, Jitted] = {}  # the same by other engines
 
     def made_by(self) -> Making:
         """The function, to be captured anew: what it reaches may be other things elsewhere."""
@@ -150,6 +151,9 @@ class Jitted(Remade, Remembers):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The value of the function, by its program."""
+        here = engine_here.get()
+        if here is not None and self.engine == DEFAULT:
+            return self._by(here)(*args, **kwargs)
         try:
             if not threads.open:
                 for q in self.recent:
@@ -179,6 +183,12 @@ class Jitted(Remade, Remembers):
                 self.programs[key] = known._replace(is_full=True)
                 if _reports(known.staged):  # and may have done so
                     raise
+
+    def _by(self, engine: Engine) -> "Jitted":
+        """The same function by another engine."""
+        if engine not in self.elsewhere:
+            self.elsewhere[engine] = Jitted(self.f, self.exact, self.fallback, engine)
+        return self.elsewhere[engine]
 
     def _value(self, call: Call) -> Any:
         """The value of the function, unless the program has too little room."""
@@ -475,7 +485,8 @@ def jit(
     engine     the one that runs the program, by its name: "adaptive" interprets it until compiling
                it pays, "native" compiles it before it is run first, and one that it does not take
                is a ProgramError; "interpreter" never does.  "jax" runs it by XLA: arguments may be
-               arrays of JAX's, and results are; an engine itself may be given, too
+               arrays of JAX's, and results are; an engine itself may be given, too.  Within
+               `with lineara.engine(...)` that engine runs what names none
 
     >>> @jit
     ... def root(a):

@@ -83,6 +83,7 @@ def _checks(q: Quick) -> Iterator[Any]:
     """All that is looked at."""
     call, form = engines.guarded_call, q.form
     yield call.Check("none", collector.tracing, (threads, "open"))
+    yield call.Check("context", engines.engine_here, (None, _none_named))
     terms = [(t, _check(t)) for t in q.guard.terms]
     rest = [t for t, checks in terms if checks is None]
     if rest:
@@ -97,6 +98,11 @@ def _checks(q: Quick) -> Iterator[Any]:
     for _, checks in terms:
         yield from checks or ()
     yield from [check for t, check in looks if t.operands[0] >= form.given or t.kind in _HOLD]
+
+
+def _none_named() -> bool:
+    """Whether no engine is named around this call."""
+    return engines.engine_here.get() is None
 
 
 _HOLD = ("items", "entries", "fields")
