@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.special
 
 import lineara
@@ -17,6 +18,7 @@ from lineara.linear_a.parse import parse
 jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
 OPTIONS = pytest.importorskip("lineara.engines.xla").OPTIONS
+factorizations = pytest.importorskip("lineara.engines.xla.factorizations")
 
 TESTS = Path(__file__).parent.parent
 sys.path[:0] = [str(TESTS / "linear_a"), str(TESTS / "engines"), str(TESTS / "ops")]
@@ -69,6 +71,34 @@ def test_operations_and_their_derivatives(share, request):
         warnings.simplefilter("ignore")
         for line in lines:
             holds(line)
+
+
+def solved(x):
+    a = x @ x.T + 10.0 * np.eye(len(x))
+    low = np.linalg.cholesky(a)
+    z = scipy.linalg.solve_triangular(low, x[:, 0], lower=True)
+    return z @ z + np.sum(np.linalg.solve(a, x)) + np.linalg.slogdet(a)[1] + np.linalg.inv(a)[0, 1]
+
+
+@pytest.mark.parametrize("n", [4, 40])  # without factors that are kept, and with them
+def test_solves_and_factorisations_stay_on_the_device(n):
+    x = np.random.default_rng(n).normal(size=(n, n))
+
+    def slope(x):
+        return np.sum(lineara.grad(solved)(x) ** 2)
+
+    for f in (solved, lineara.grad(solved), lineara.grad(slope)):
+        with lineara.engine("jax", host="error"):
+            ours = lineara.jit(f)(x)
+        np.testing.assert_allclose(ours, f(x), rtol=1e-10, atol=1e-12)
+
+
+def test_every_factorisation_of_jaxs_agrees():
+    own = {*factorizations.OWN} - {"lu_factors"}  # which the test before this one has
+    lines = [line for line in PRIMITIVES if str(line).partition("-")[0] in own]
+    assert {str(line).partition("-")[0] for line in lines} == own
+    for line in lines:
+        holds(line)
 
 
 def fill(x):

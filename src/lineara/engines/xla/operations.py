@@ -17,7 +17,7 @@ import jax.scipy.special
 import numpy as np
 
 from lineara.engines.values import times
-from lineara.engines.xla import callbacks
+from lineara.engines.xla import callbacks, factorizations
 from lineara.engines.xla.values import Held, Place, is_known
 from lineara.engines.xla.walk import Env, Walk
 from lineara.errors import ProgramError
@@ -139,6 +139,7 @@ NUMPYS = "bitwise_count cbrt fmax fmin fmod gcd invert isneginf isposinf lcm lef
 NUMPYS += " right_shift rint sinc"
 OWN = {name: getattr(jax.scipy.special, name) for name in SPECIAL.split()}
 OWN |= {name: getattr(jnp, name) for name in NUMPYS.split()} | {"lgamma": jax.lax.lgamma}
+OWN |= factorizations.OWN
 """JAX's functions for what only NumPy and SciPy evaluate, where they are as exact; its `hyp2f1`,
 for one, is not."""
 
