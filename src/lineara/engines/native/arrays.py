@@ -13,7 +13,7 @@ import numpy as np
 from lineara.engines.interpreter import Machine
 from lineara.engines.native import folds
 from lineara.engines.native import numbers as nm
-from lineara.engines.native.emit import Emitter
+from lineara.engines.native.emit import Code, Emitter
 from lineara.engines.native.factors import OF_MATRICES
 from lineara.engines.native.scalars import RULES, converted, pythons
 from lineara.engines.native.strided import (
@@ -162,22 +162,37 @@ def by_loop(
     for i, (x, k) in enumerate(zip(args, kinds, strict=True)):
         with em.kept(args):
             args[i] = in_kind(em, x, k)
+    name = f"numpy.{f.__name__}.{''.join(kinds)}.{kind}"
+    if not t.shape:
+        numbers = [em.load(x) if isinstance(x, nm.Arr) else x for x in args]
+        return number_by_loop(em, name, loop, numbers, kind)
     sure = t.ndim < 2 or all([x.as_numpys for x in args if isinstance(x, nm.Arr)])
     with em.kept(args):
-        y = (into or em.array(t))._replace(as_numpys=sure) if t.shape else None
-    places = []
-    for x in args:
-        places.append(em.address(x) if isinstance(x, nm.Arr) else boxed(em, x))
-    places.append(em.address(y) if y else em.at_entry("alloca i64"))
-    whole = [t.dtype.itemsize if t.shape else 0]
-    steps = [x.type.dtype.itemsize if isinstance(x, nm.Arr) else 0 for x in args] + whole
-    looped(em, f"numpy.{f.__name__}.{''.join(kinds)}.{kind}", loop, places, t.size, steps)
-    if y is not None:
-        return y
-    if kind == "bool":
-        byte = em.let(f"load i8, ptr {places[-1]}")
-        return nm.Num(kind, em.let(f"trunc i8 {byte} to i1"))
-    return nm.Num(kind, em.let(f"load double, ptr {places[-1]}"))
+        y = (into or em.array(t))._replace(as_numpys=sure)
+    places = [em.address(x) if isinstance(x, nm.Arr) else boxed(em, x) for x in args]
+    steps = [x.type.dtype.itemsize if isinstance(x, nm.Arr) else 0 for x in args]
+    f, data = named_loop(em, name, loop)
+    looped(em, f, data, [*places, em.address(y)], t.size, [*steps, t.dtype.itemsize])
+    return y
+
+
+def number_by_loop(em: Emitter, name: str, loop: Loop, args: list[nm.Num], kind: str) -> nm.Num:
+    """The number that a loop of NumPy's makes of numbers: a function of the module calls it."""
+    title = f"one.{name}"
+    result = nm.LLVM[kind]
+    if title not in em.helpers:
+        one = Code()
+        given = [nm.Num(x.kind, f"%x{i}") for i, x in enumerate(args)]
+        places = [boxed(one, x) for x in given] + [one.at_entry("alloca i64")]
+        f, data = named_loop(em, name, loop)
+        looped(one, f, data, places, 1, [0] * len(places))
+        y = one.let(f"load {nm.IN_MEMORY[kind]}, ptr {places[-1]}")
+        y = one.let(f"trunc i8 {y} to i1") if kind == "bool" else y
+        parameters = ", ".join([f"{nm.LLVM[x.kind]} {x.register}" for x in given])
+        head = f'define internal {result} @"{title}"({parameters}) {{'
+        em.helpers[title] = "\n".join([head, *one.entry, *one.lines, f"  ret {result} {y}", "}"])
+    operands = ", ".join([f"{nm.LLVM[x.kind]} {em.text(x)}" for x in args])
+    return nm.Num(kind, em.let(f'call {result} @"{title}"({operands})'))
 
 
 def loop_kinds(f: np.ufunc, kinds: tuple[str, ...]) -> tuple[str, ...]:
@@ -212,18 +227,28 @@ def in_kind(em: Emitter, x: Plain, kind: str) -> Plain:
     return cast_._replace(as_numpys=x.as_numpys)
 
 
-def boxed(em: Emitter, x: nm.Num) -> str:
+def boxed(em: Code, x: nm.Num) -> str:
     """The address of a number."""
     place = em.at_entry("alloca i64")
-    value, kind = em.text(x), {"f64": "double", "i64": "i64", "bool": "i8"}[x.kind]
+    value, kind = em.text(x), nm.IN_MEMORY[x.kind]
     if x.kind == "bool":
         value = em.let(f"zext i1 {value} to i8")
     em.line(f"store {kind} {value}, ptr {place}")
     return place
 
 
+def named_loop(em: Emitter, name: str, loop: Loop) -> tuple[str, str]:
+    """A loop of NumPy's and its data, by names, so that the text is one in every process."""
+    em.addresses[name], em.loops[name] = loop.address, loop.of
+    f = em.outside(name, "void (ptr, ptr, ptr, ptr)")
+    if not loop.data:
+        return f, "null"
+    em.addresses[f"{name}.data"] = loop.data
+    return f, em.outside(f"{name}.data", "void ()")
+
+
 def looped(
-    em: Emitter, name: str, loop: Loop, places: Sequence[str], n: int, steps: Sequence[int]
+    em: Code, f: str, data: str, places: Sequence[str], n: int, steps: Sequence[int]
 ) -> None:
     """Call a loop of NumPy's."""
     k = len(places)
@@ -235,12 +260,6 @@ def looped(
         for table, kind, value in ((given, "ptr", place), (strides, "i64", step)):
             where = em.let(f"getelementptr inbounds i64, ptr {table}, i64 {i}")
             em.line(f"store {kind} {value}, ptr {where}")
-    f = em.outside(name, "void (ptr, ptr, ptr, ptr)")
-    em.addresses[name], em.loops[name] = loop.address, loop.of
-    data = "null"
-    if loop.data:  # by its name too, so that the text is one in every process
-        data = em.outside(f"{name}.data", "void ()")
-        em.addresses[f"{name}.data"] = loop.data
     em.line(f"call void {f}(ptr {given}, ptr {sizes}, ptr {strides}, ptr {data})")
 
 
@@ -482,7 +501,8 @@ def in_numpys_order(em: Emitter, x: Plain, t: ArrayType) -> Plain | None:
     if loop is None:
         return None
     total = boxed(em, nm.constant("f64", 0.0))
-    looped(em, "numpy.add.f64f64.f64", loop, [total, em.address(x), total], x.type.size, [0, 8, 0])
+    f, data = named_loop(em, "numpy.add.f64f64.f64", loop)
+    looped(em, f, data, [total, em.address(x), total], x.type.size, [0, 8, 0])
     return nm.Num("f64", em.let(f"load double, ptr {total}"))
 
 

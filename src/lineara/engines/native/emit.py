@@ -28,7 +28,8 @@ SITES = 2  # of the places where tables end
 LISTED = "; "  # begins a comment of LLVM's
 ROLLED = 1_000_000
 """The number of the fact that a loop is not unrolled; its loops have the next ones."""
-LARGEST = 20_000  # leaves, written where they are called
+LARGEST = 200_000
+"""Leaves, written where they are called, from which a program is refused: emission has an end."""
 INDEX = ArrayType((), np.dtype(np.int64))
 
 
@@ -90,6 +91,26 @@ class Code:
         """A function of that name and type, which is linked when the code is loaded."""
         self.declared[name] = type
         return f'@"{name}"'
+
+    def text(self, x: nm.Num) -> str:
+        """A number as an operand."""
+        if x.register:
+            return x.register
+        if x.affine is not None:
+            return self.of_rounds(x.affine)
+        if x.kind == "bool":
+            return "true" if x.constant else "false"
+        return f"0x{struct.pack('>d', x.constant).hex().upper()}"
+
+    def of_rounds(self, a: nm.Affine) -> str:
+        """A whole number that the rounds of loops tell."""
+        y = ""
+        for r, k in a.terms:
+            term = r.register if k == 1 else self.let(f"mul i64 {r.register}, {k}")
+            y = self.let(f"add i64 {y}, {term}") if y else term
+        if not y:
+            return str(a.constant)
+        return self.let(f"add i64 {y}, {a.constant}") if a.constant else y
 
 
 class Emitter(Code):
@@ -218,7 +239,7 @@ class Emitter(Code):
         self.leaves += 1
         if self.leaves > LARGEST:
             raise nm.Refused(
-                f"it has more than {LARGEST} operations, with what it calls written out"
+                f"it has more than {LARGEST:,} operations, with what it calls written out"
             )
         at = {v: env[v] for v in e.operands()}
         args = [at[v] for v in e.args]
@@ -336,26 +357,6 @@ class Emitter(Code):
         array = self.array(t)
         self.cleared(array)
         return array
-
-    def text(self, x: nm.Num) -> str:
-        """A number as an operand."""
-        if x.register:
-            return x.register
-        if x.affine is not None:
-            return self.of_rounds(x.affine)
-        if x.kind == "bool":
-            return "true" if x.constant else "false"
-        return f"0x{struct.pack('>d', x.constant).hex().upper()}"
-
-    def of_rounds(self, a: nm.Affine) -> str:
-        """A whole number that the rounds of loops tell."""
-        y = ""
-        for r, k in a.terms:
-            term = r.register if k == 1 else self.let(f"mul i64 {r.register}, {k}")
-            y = self.let(f"add i64 {y}, {term}") if y else term
-        if not y:
-            return str(a.constant)
-        return self.let(f"add i64 {y}, {a.constant}") if a.constant else y
 
     # --- memory -----------------------------------------------------------------------------------
 
@@ -609,4 +610,4 @@ class Emitter(Code):
             yield [nm.Num("i64", affine=a) for a in offsets]
 
 
-__all__ = ["Emitter", "Site"]
+__all__ = ["Code", "Emitter", "Site"]

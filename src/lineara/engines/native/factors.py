@@ -99,8 +99,8 @@ class Function(Code):
                     y = self.let(f"fdiv double {self.load(place)}, {by}")
                     self.line(f"store double {y}, ptr {place}")
 
-    def text(self) -> str:
-        """The function."""
+    def whole(self) -> str:
+        """The function's text."""
         kind, value = ("i1", self.let(f"load i1, ptr {self.bad}")) if self.flag else ("void", "")
         head = f'define internal {kind} @"{self.title}"({self.head}) {{\nentry:'
         return "\n".join([head, *self.lines, f"  ret {kind} {value}".rstrip(), "}"])
@@ -191,7 +191,7 @@ Slow = Callable[[], nm.Held]
 
 def called(em: Emitter, f: Function, places: Sequence[str]) -> str:
     """The call of a function of the module; gives the register of its flag."""
-    em.helpers[f.title] = em.helpers.get(f.title) or f.text()
+    em.helpers[f.title] = em.helpers.get(f.title) or f.whole()
     em.outside("llvm.fabs.f64", "double (double)")
     em.outside("llvm.sqrt.f64", "double (double)")
     given = ", ".join([f"ptr {p}" for p in places])

@@ -17,6 +17,7 @@ import numpy as np
 from lineara.engines.native import arrays, direct, forms, regions
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.emit import ROLLED, Emitter, Site
+from lineara.engines.native.pieces import LONG, in_pieces
 from lineara.engines.native.primal import one_primal
 from lineara.engines.native.symbols import address_of, c_function
 from lineara.facts.types import ArrayType, Product, Type, show
@@ -205,6 +206,10 @@ def _assembled(
     for line, used, held in em.emptied:
         if not em.kept_arenas.intersection(held):
             em.lines[line] = f"  store i64 0, ptr {used}"
+    lines = [line for line in em.lines if line]
+    functions: list[str] = []
+    if len(lines) > LONG:
+        lines, functions = _cut(em, lines, parameters)
     places: list[int | None] = []
     size = 0
     for i, slot in enumerate(em.slots):
@@ -236,7 +241,7 @@ def _assembled(
             *(["  %doubt = alloca i1", "  store i1 false, ptr %doubt"] if em.doubt else []),
             "  br label %start",
             "start:",
-            *[line for line in em.lines if line],
+            *lines,
             *(DOUBTS if em.doubt else []),
             "  br label %end",
             "exhausted:",
@@ -280,7 +285,9 @@ def _assembled(
         f"!{ROLLED + i + 1} = distinct !{{!{ROLLED + i + 1}, !{ROLLED}}}" for i in range(em.rolled)
     ]
     facts += [f'!{ROLLED} = !{{!"llvm.loop.unroll.disable"}}'] * bool(facts)
-    text = "\n".join([*declared, *em.helpers.values(), body, *entry, made or "", *facts])
+    text = "\n".join(
+        [*declared, *em.helpers.values(), *functions, body, *entry, made or "", *facts]
+    )
     return Lowered(
         text,
         tuple([p.type for p in d.params]),
@@ -299,6 +306,20 @@ def _assembled(
         em.leaves,
         made is not None,
     )
+
+
+def _cut(
+    em: Emitter, lines: Sequence[str], parameters: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """The lines of a body that calls its pieces, and the pieces; the workspace has their frame."""
+    given = {p.split()[-1]: p.split()[0] for p in parameters}
+    pointers = [line.partition(" = ")[0].strip() for line in em.entry]
+    pointers += [f"%c{i}" for i in range(len(em.constants))] + [s.register for s in em.slots]
+    given |= dict.fromkeys([*pointers, "%out", "%scratch", "%code", "%doubt"], "ptr")
+    frame = f"%s{len(em.slots)}"
+    functions, lines, room = in_pieces(lines, given | {"%run": "i64"}, frame)
+    em.slots.append(nm.Buffer(frame, 8 * room, True))
+    return lines, functions
 
 
 def _direct(

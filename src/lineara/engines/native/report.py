@@ -96,7 +96,9 @@ def located(text: str, name: str) -> tuple[str, list[str]]:
         "!DISubroutineType(types: !{null})",
     ]
     for row in text.splitlines():
-        if row.startswith("define"):
+        if row.startswith("define") and '@"' in row:  # a helper: its lines are those of its callers
+            function = 0
+        elif row.startswith("define"):
             function, line = len(facts), 1
             facts.append(
                 "distinct !DISubprogram(file: !2, unit: !0, type: !3, spFlags: DISPFlagDefinition)"
@@ -106,7 +108,7 @@ def located(text: str, name: str) -> tuple[str, list[str]]:
         elif row.startswith(f"  {LISTED}"):
             lines.append(row.strip().removeprefix(LISTED))
             facts.append(f"!DILocation(line: {len(lines)}, scope: !{function})")
-        elif row.startswith("  "):
+        elif row.startswith("  ") and function:
             row += f", !dbg !{len(facts) - 1}"
         out.append(row)
     named = ["!llvm.dbg.cu = !{!0}", "!llvm.module.flags = !{!1}"]
