@@ -70,8 +70,9 @@ def export_jax(
     platforms    what it is to run on, as JAX names them: "cpu", "cuda", "rocm", "tpu"
 
     The derivative is ours.  Numbers and arrays of float64 stay so whatever JAX is configured for.
-    Needs `pip install 'lineara[jax]'`.  StagingError where f cannot be captured, ProgramError where
-    XLA does not take it, also for what only NumPy or SciPy evaluates.
+    Needs `pip install 'lineara[jax]'`.  TypeMismatchError where f is no function, StagingError
+    where it cannot be captured, ProgramError where XLA does not take it, also for what only NumPy
+    or SciPy evaluates.
 
     >>> exported = export_jax(lambda x: np.sum(np.sin(x)), np.zeros(3))
     >>> exported.call(np.zeros(3))[1]
