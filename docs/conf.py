@@ -27,7 +27,8 @@ extensions = [
     "plain_docstrings",
 ]
 root_doc = "index"
-exclude_patterns = ["_ext", "_static", "**.ipynb_checkpoints"]
+templates_path = ["_templates"]
+exclude_patterns = ["_ext", "_static", "_templates", "**.ipynb_checkpoints"]
 nitpicky = False
 keep_warnings = False
 suppress_warnings = ["config.cache"]  # functions among the settings of the gallery

@@ -1,7 +1,13 @@
 """The site of the documentation, as far as it can be seen without building it: `make docs` does."""
 
+import importlib
 import re
 from pathlib import Path
+
+import pytest
+
+import lineara
+from lineara.errors import LinearaError
 
 DOCS = Path(__file__).parent.parent / "docs"
 TREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -37,3 +43,34 @@ def test_the_table_of_contents_reaches_every_page():
 def test_no_page_stands_in_two_places_of_the_table_of_contents():
     named = [entry for page in DOCS.rglob("*.md") for entry in entries(page)]
     assert len(named) == len(set(named))
+
+
+LIST = re.compile(
+    r"^\.\. currentmodule:: (\S+)\n\n.*?\n\n((?:   \w+\n)+)", re.DOTALL | re.MULTILINE
+)
+
+
+def listed(module: str) -> list[str]:
+    """The names of a module that the page of all names makes a page for."""
+    text = (DOCS / "api" / "index.md").read_text(encoding="utf-8")
+    return sorted(name for m, names in LIST.findall(text) if m == module for name in names.split())
+
+
+def test_every_public_name_has_a_page():
+    modules = {"errors", "geometry", "testing"}  # modules that are no names of `import *`
+    assert listed("lineara") == sorted({*lineara.__all__, *modules})
+
+
+@pytest.mark.parametrize("name", ["calculus", "diagrams", "policies", "random", "testing"])
+def test_every_public_name_of_a_module_has_a_page(name: str):
+    module = importlib.import_module(f"lineara.{name}")
+    assert listed(module.__name__) == sorted(module.__all__)
+
+
+def test_every_error_is_among_the_names():
+    kinds = [kind for kind in vars(lineara.errors).values() if isinstance(kind, type)]
+    public = {k.__name__ for k in kinds if issubclass(k, (LinearaError, Warning))}
+    assert set(listed("lineara.errors")) <= public
+    assert {page.stem for page in (DOCS / "errors").glob("*Error.md")} <= {
+        *listed("lineara.errors")
+    }

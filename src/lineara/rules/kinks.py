@@ -45,7 +45,6 @@ class kinks:  # a decorator is named as a function is
     | `norm` | norms and `hypot` at 0 | `"zero"`, `"nan"` | `"zero"` |
     | `ties` | `maximum`, `minimum`, `max`, `min` of equals | `"equal"`, `"first"`, `"last"` | `"equal"` |
     | `clip` | the edges of `clip` | `"half"`, `"inside"` (of the value), `"outside"` (of the bound) | `"half"` |
-
     | `spectrum` | vectors of equal eigenvalues or singular values | `"nan"`, `"zero"` (they do not mix, which is right for a function of the other vectors) | `"nan"` |
 
     `policy(f)` is f under that policy in every differentiation, of any mode and order.
