@@ -262,7 +262,7 @@ def test_only_one_cotangent_is_swept():
 
 def test_a_page_sends_edge_by_edge_and_marks_the_line():
     net = lineara.diagram(loss, W, np.ones(2), by="linear")
-    shots = sweep(net)
+    shots = sweep(net).shots
     assert [shot.rule for shot in shots] == [
         "", "sum", "multiply × f64[3]", "multiply × f64[3]", "matmul", "Rows ← index"
     ]  # fmt: skip
@@ -276,14 +276,14 @@ def test_a_page_sends_edge_by_edge_and_marks_the_line():
     lines, text = by_label["matmul"]["texts"]
     assert [film["lines"][i].split(": ")[1] for i, mark in lines if mark] == ["y = rows @ v"]
     assert [film["lines"][i].split("]")[0] for i, mark in text if mark] == ["  ~v2: f64[3"]
-    drawn = {s[0] for s in film["shapes"] if "frame" in s[2].split() and s[1] == "rect"}
+    drawn = {b[0] for b in film["shots"][0]["put"] if "frame" in b[2].split()}
     assert set(film["steps"]) == drawn  # an edge that is clicked has its step
     assert sorted(film["steps"].values()) == [1, 2, 3, 4, 5]
 
 
 def test_a_page_of_a_map_alone_says_how_lines_are_known():
     _, L = lineara.linearize(loss, W, np.ones(2))
-    shots = sweep(lineara.diagram(L @ lineara.linearize(lambda v: (W, v), np.ones(2))[1]))
+    shots = sweep(lineara.diagram(L @ lineara.linearize(lambda v: (W, v), np.ones(2))[1])).shots
     assert {shot.program for shot in shots} == {
         'lineara.diagram(f, *args, by="linear") knows the lines of f'
     }

@@ -13,6 +13,7 @@ from lineara.bridges.python_and_diagrams import diagram
 from lineara.calculus.program import program
 from lineara.cli import commands
 from lineara.cli.json_values import read_arguments
+from lineara.cli.progress import Progress
 from lineara.diagrams import Derivation, Net, check, parse, show, snapshot
 from lineara.diagrams.from_programs import diagram_of as diagram_of_program
 from lineara.diagrams.lowering import lowered
@@ -176,7 +177,9 @@ def _svg(net: Net, options: argparse.Namespace) -> str:
 
 def _html(net: Net, options: argparse.Namespace) -> str:
     title = f"{options.source}, step by step"
-    return page(net if options.linear else lowered(net), title, options.gradient, options.law)
+    net = net if options.linear else lowered(net)
+    with Progress("drawn", "steps") as told:
+        return page(net, title, options.gradient, options.law, told=told)
 
 
 def _notation(net: Net, options: argparse.Namespace) -> str:

@@ -150,7 +150,7 @@ def _spread(n: int, height: float) -> list[float]:
     return [first + PORT * i for i in range(n)]
 
 
-def _plain(node: Node, label: str) -> Item:
+def plain_item(node: Node, label: str) -> Item:
     """A node without anything within."""
     if node.kind in DOTS:
         d = DOTS[node.kind]
@@ -355,11 +355,11 @@ def _node(
 ) -> tuple[Item, _Inside]:
     label = label_of(node)
     if not node.bodies:
-        return _plain(node, label), _Inside(label, False, [])
+        return plain_item(node, label), _Inside(label, False, [])
     if folds(node, depth):
         count = sum([len(n.nodes) for b in node.bodies for n in every_net(b)])
         label = f"{label} ⋯ {count}"
-        return _plain(node, label), _Inside(label, True, [])
+        return plain_item(node, label), _Inside(label, True, [])
     label += " ◂" * (node.kind == "GREEN")  # a GREEN node runs from right to left
     return _around(node, label, [laid_out[id(b)] for b in node.bodies])
 

@@ -133,6 +133,7 @@ class Derivation:
         self._open = _Open()
         self._serial = 0
         self.ghosts: dict[Any, int] = {}
+        self.became: dict[tuple[int, str, int], int] = {}  # wires of bodies, and what they are
         self._result: Net | None = None
         ins = tuple([self.root.input(hat(t)) for t in net.takes])
         self._blue(net, None, self.root, ins)
@@ -143,6 +144,11 @@ class Derivation:
     def redexes(self) -> tuple[Redex, ...]:
         """What can fire now, in order."""
         return tuple(sorted(self._open.items, key=lambda r: r.order))
+
+    @property
+    def next(self) -> Redex:
+        """What fires next in the order of a tape."""
+        return self._open.first()
 
     @property
     def done(self) -> bool:
@@ -290,6 +296,7 @@ class Derivation:
         for w, real in zip(node.outs, outs, strict=True):
             real.target = (frame, 0)
             frame.front[w] = real
+            self.became[pair.number, "ORANGE", w.id] = real.id
         self._erased(frame, node)
         for w in node.outs:
             self._reached(frame, w)
@@ -313,6 +320,7 @@ class Derivation:
         for w, s in zip(node.ins, sent, strict=True):
             if s is not None:
                 s.target = (frame, 0)
+                self.became[pair.number, "GREEN", w.id] = s.id
             frame.front[w] = s
         self._erased(frame, node)
         for w in node.ins:

@@ -42,8 +42,8 @@ class Namer:
     Names come by the first appearance: x for inputs, f for functions, e for bundles, v for others.
     """
 
-    def __init__(self) -> None:
-        self.names: dict[int, str] = {}
+    def __init__(self, names: Mapping[int, str] | None = None) -> None:
+        self.names: dict[int, str] = dict(names or {})
         self.last: dict[str, int] = {}
         self.keys: dict[int, str] = {}
 
