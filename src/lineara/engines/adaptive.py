@@ -24,7 +24,7 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import most
 from lineara.linear_a.program import Program
 
-PAYS = 100
+PAYS = 50
 """Runs of a text in the time that it takes to compile it, about."""
 SETUP = 16
 """Leaves that take as long to compile as an empty text does, about."""
