@@ -4,6 +4,7 @@ import copy
 
 import numpy as np
 import pytest
+from agreement import agrees, outcomes_agree
 from test_lists import works
 
 import lineara
@@ -309,6 +310,46 @@ def test_lists_change_names_in_a_loop_that_is_written_out():
     program = capture(f, X)
     for x in (X, -X):
         assert program(x) == f(x)
+
+
+def rows_that_a_branch_exchanges(x):
+    w = [[0.3 * k] * 4 for k in range(3)]
+    for i in range(1, 3):
+        for j in range(1, 4):
+            w[i][j] = np.sin(w[i - 1][j] * x[j] + w[i][j - 1])
+        if x[i] > 0.0:
+            w[i - 1], w[i] = w[i], w[i - 1]
+    row = w[1]
+    row[0] += w[-1][-1]
+    return sum(w[1]) + 0.1 * np.array(w).sum() + 3 * sum(w[0])
+
+
+def a_row_that_is_put_into_two_places(x):
+    w, v = [[x[0], x[1]], [x[2], x[3]], [x[4], x[5]]], [x[6], 1.0]
+    kept = w[0]
+    if x[0] > x[1]:
+        w[0] = w[1]
+    elif x[0] > x[2]:
+        w[2] = v
+    w[0][0] *= 3.0
+    v[1] = x[3] * x[2]
+    kept[1] += w[1][0]
+    return sum([np.sin(a) * (k + 1) for k, a in enumerate([*w[0], *w[1], *w[2], *kept, *v])])
+
+
+@pytest.mark.parametrize("f", [rows_that_a_branch_exchanges, a_row_that_is_put_into_two_places])
+def test_lists_that_a_branch_chooses_for_places_of_a_list_stay_themselves(f):
+    outcomes_agree(f, *[(x,) for x in (X, -X, X[::-1].copy(), np.sin(9 * X))])
+
+
+def test_texts_in_lists_that_a_branch_exchanges_are_the_same_texts():
+    def f(x):
+        w = [["a", 1.0], ["a", x[1]]]
+        if x[0] > 0.0:
+            w[0], w[1] = w[1], w[0]
+        return w[0][1] * len(w[1][0])
+
+    agrees(f, (X,), (-X,))
 
 
 def test_a_derivative_within_reads_lists_in_lists():

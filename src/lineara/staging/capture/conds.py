@@ -1,15 +1,18 @@
 """Blocks of which one is done become a `cond`: what they leave in places and arrays is joined."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from lineara.errors import StagingError
 from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.facts.types import type_of
 from lineara.linear_a.branches import Cond
+from lineara.python.user_code import reading
 from lineara.staging.capture.choices import OneOf, is_perhaps, with_value
 from lineara.staging.capture.columns import (
     Column,
@@ -20,7 +23,9 @@ from lineara.staging.capture.columns import (
     with_choices,
 )
 from lineara.staging.capture.containers import Snapshot, doubt, in_use
-from lineara.staging.capture.joins import held
+from lineara.staging.capture.joins import held, is_leaf
+from lineara.staging.capture.list_items import Wanted
+from lineara.staging.capture.lists import List, raw
 from lineara.staging.capture.records import Record, change, mark_aliases, together
 from lineara.staging.capture.variables import (
     BREAK,
@@ -29,6 +34,7 @@ from lineara.staging.capture.variables import (
     RETURNED,
     UNSET,
     Codes,
+    Entry,
     Mixed,
     Place,
     Raised,
@@ -149,6 +155,7 @@ class Form:
             elif all([t is trees[0] for t in trees]):
                 kept[n] = trees[0]
             else:
+                _chosen_in_list(n, trees)
                 joined[n,] = self._join((n,), said(n))
         cells = list(dict.fromkeys([c for r in self.records for c in r.changed]))
         nodes = self._written(joined, cells)
@@ -258,3 +265,22 @@ class Form:
     def _mark(self, joined: dict[Any, Joined], nodes: list[Any]) -> None:
         places = [(key, i) for key, j in joined.items() for i, t in enumerate(j.likes) if t]
         mark_aliases(nodes, places, self.records)
+
+
+def _chosen_in_list(n: Place, trees: Sequence[Any]) -> None:
+    """A list of lists of numbers, of which blocks choose an item, holds them as rows.
+
+    What is joined are their numbers, and they stay the lists that they are under all their names.
+    In a try the block that would be written again may have been split.
+    """
+    if not isinstance(n, Entry) or type(n.container) is not List:
+        return
+    now = reading()
+    if now is None or now.tries:
+        return
+    lists = [*trees, *raw(n.container)]
+    if all([type(x) is List for x in lists]) and all([is_leaf(v) for x in lists for v in raw(x)]):
+        wanted = Wanted(n.container, (), 0)
+        with suppress(StagingError):  # another level's list is joined by its items
+            wanted.refuse_far()
+            raise wanted
