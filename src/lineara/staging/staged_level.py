@@ -675,7 +675,7 @@ class StagedLevel(Level):
         self.locks.release()
         self.overlaps.clear()
         self.asked.clear()
-        self.frame = None
+        self.frame = self.arguments = None  # results know the level, and keep no arguments
         self.open = False
 
     def uncaught(self, what: str, kinds: Sequence[type[BaseException]] = PYTHONS) -> None:
