@@ -147,6 +147,14 @@ class LinearaError(Exception):
             for watch in watchers:
                 watch(self)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _as_raised, (type(self), self.args), vars(self)
+
+
+def _as_raised(kind: type[LinearaError], args: tuple[Any, ...]) -> LinearaError:
+    """An error that was raised in another process, with the line that it had there."""
+    return kind.__new__(kind, *args)
+
 
 class ShapeError(LinearaError, ValueError):
     """Shapes, axes or indices that do not go together."""
@@ -259,6 +267,10 @@ class RuleError(LinearaError):
 
 class PickleError(LinearaError, pickle.PickleError):
     """What pickle cannot write, or what another version of Lineara has written."""
+
+
+class DistributedError(LinearaError, RuntimeError):
+    """A sum over chunks that did not come to its end, or that not all machines round alike."""
 
 
 class StructureError(LinearaError, ValueError):
