@@ -3,7 +3,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 
-.PHONY: demo test test-all test-long test-peers test-xla test-libraries test-conformance test-bounds fuzz mutate mutate-rules mutate-native bench docs lint format clean
+.PHONY: demo test test-all test-long test-peers test-distributed test-xla test-libraries test-conformance test-bounds fuzz mutate mutate-rules mutate-native bench docs lint format clean
 .NOTPARALLEL:
 unexport PYTHONDONTWRITEBYTECODE  # each process of a test would compile the library anew
 
@@ -16,10 +16,13 @@ test: .venv/with-test  # what a change should see: all but slow tests, an eighth
 test-all: .venv/with-test  # every test and doctest
 	$(PY) -m pytest -q -n auto --all
 
-test-long: test-peers test-xla test-libraries test-conformance test-bounds docs  # what takes longest: other libraries, other people's tests
+test-long: test-peers test-distributed test-xla test-libraries test-conformance test-bounds docs  # what takes longest: other libraries, other people's tests
 
 test-peers: .venv/with-test .venv/with-peers  # the same derivatives from torch, JAX and autograd
 	$(PY) -m pytest -q -n auto --all tests/peers
+
+test-distributed: .venv/with-test .venv/with-dask  # sums over chunks on clusters of processes, and what goes wrong there
+	$(PY) -m pytest -q --all tests/distributed
 
 test-xla: .venv/with-test .venv/with-peers  # every operation and its derivatives by XLA
 	$(PY) -m pytest -q -n auto --all --bounds tests/peers/test_xla.py

@@ -14,8 +14,8 @@ from typing import Any
 
 from lineara import errors
 
-PACKAGES = ["", ".calculus", ".cotangent", ".diagrams", ".engines", ".geometry", ".policies"]
-PACKAGES += [".random", ".rules", ".testing", ".trees"]
+PACKAGES = ["", ".calculus", ".cotangent", ".diagrams", ".distributed", ".engines", ".geometry"]
+PACKAGES += [".policies", ".random", ".rules", ".testing", ".trees"]
 
 
 def public() -> Iterator[tuple[str, Any]]:

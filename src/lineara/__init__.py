@@ -143,6 +143,7 @@ _LATE = {  # the staged engine and what helps tests: loaded when it is first ask
     **dict.fromkeys(("derivatives", "taylor"), "lineara.staging.taylor"),
     **dict.fromkeys(("sparse_plan", "sparsity"), "lineara.sparse"),
     "calculus": "lineara.calculus",
+    "distributed": "lineara.distributed",
     "diagram": "lineara.bridges.python_and_diagrams",
     "diagrams": "lineara.diagrams",
     "engine": "lineara.engines",

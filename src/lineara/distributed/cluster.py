@@ -23,27 +23,22 @@ def on_a_cluster(
     """
     distributed = library(f"distributed.{name}", "distributed", "lineara[dask]")
     futures = client.compute([*tasks, *last], retries=retries, optimize_graph=False)
-    chunks, results = futures[: len(tasks)], futures[len(tasks) :]
+    left = {future.key: future for future in futures[: len(tasks)]}
+    results = futures[len(tasks) :]
     del futures
     try:
-        for future in _each(distributed, chunks):
+        for future in distributed.as_completed(left.values()):
             if future.status == "error":
                 future.result()
+            del left[future.key]  # so that its message is freed as soon as it was added
             done()
         return client.gather(results)
     except BaseException as error:
-        _take_back(client, [*chunks, *results])
+        _take_back(client, [*left.values(), *results])
         told = _told(name, client, distributed, error)
         if told is None:
             raise
         raise told from None
-
-
-def _each(distributed: Any, chunks: list[Any]) -> Any:
-    """The futures as they are done; each is let go then, so that its message is freed once read."""
-    waiting = distributed.as_completed(chunks)
-    chunks.clear()
-    yield from waiting
 
 
 def _take_back(client: Any, futures: Sequence[Any]) -> None:

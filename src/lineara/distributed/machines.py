@@ -65,6 +65,7 @@ def _version(name: str) -> str:
         return "missing"
 
 
+@cache
 def _threadpoolctl() -> Any:
     try:
         return import_module("threadpoolctl")

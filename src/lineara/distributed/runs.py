@@ -23,7 +23,7 @@ from rich.progress import Progress
 
 from lineara.cotangent.interop import library
 from lineara.distributed.cluster import on_a_cluster
-from lineara.distributed.machines import differences
+from lineara.distributed.machines import differences, one_blas_thread
 from lineara.distributed.messages import unpacked
 from lineara.distributed.work import Work, added, dumps, of_chunk
 from lineara.errors import DistributedError, TypeMismatchError, describe_line
@@ -122,7 +122,8 @@ def _run(
     """The message of the sum; without `reduce`, those of the chunks."""
     with _progress(work, how) as done, _at_the_users_line(work):
         if how.client is None:
-            return _here(pickled, given, chunks, reduce, done)
+            with one_blas_thread():
+                return _here(pickled, given, chunks, reduce, done)
         tasks, last = _tasks(work, pickled, given, chunks, reduce)
         if isinstance(how.client, str):
             return _on_this_machine(how.client, tasks, last, done)
