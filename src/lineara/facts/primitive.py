@@ -202,6 +202,7 @@ class Elementwise(Primitive):
         super().__init__(name, host)
         self.sided = sided
         self.elsewhere: Callable[..., Any] | None = None
+        self.same_as: Callable[[], Any] | None = None  # gives the ufunc that `array` calls
         self.arity = len(partials)
         self.array = getattr(np, name) if array is None else array
         self.scalar = scalar
@@ -212,6 +213,12 @@ class Elementwise(Primitive):
         self.inlined = not selects  # whether nodes have a method for it, where they have for any
         if isinstance(self.array, np.ufunc):
             implements(self.array)(self)
+
+    @property
+    def ufunc(self) -> np.ufunc | None:
+        """The ufunc that evaluates it on arrays, if one does."""
+        f = self.array if self.same_as is None else self.same_as()
+        return f if isinstance(f, np.ufunc) else None
 
     def expressions(self) -> list[Any]:
         """The partials, called on symbols; a constant partial is a number."""

@@ -145,6 +145,7 @@ clip_below = elementwise(
 clip_above = elementwise(
     "clip_above", *CHOSEN, scalar=SMALLER, array=lambda x, w: np.minimum(x, w), selects=True
 )
+clip_below.same_as, clip_above.same_as = (lambda: np.maximum), (lambda: np.minimum)
 
 
 def _over_square_of(x: Shaped, w: Shaped) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from lineara.engines.interpreter import Machine
-from lineara.engines.native import folds
+from lineara.engines.native import folds, running
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.emit import Code, Emitter
 from lineara.engines.native.factors import OF_MATRICES
@@ -31,7 +31,7 @@ from lineara.engines.native.strided import (
     type_of,
     view,
 )
-from lineara.engines.native.symbols import Loop, adds_as_sum, numpy_loop
+from lineara.engines.native.symbols import CODES, Loop, adds_as_sum, numpy_loop
 from lineara.facts.primitive import Constant, Elementwise, Structural
 from lineara.facts.types import ArrayType, show
 from lineara.linear_a import syntax as ir
@@ -148,13 +148,15 @@ def by_loop(
     """The value by the loop of a ufunc, if it has one for these kinds."""
     if not isinstance(e.primitive, Elementwise | Constant) or e.params:
         return None
-    f = getattr(e.primitive, "array", getattr(np, e.name, None))
+    f = getattr(e.primitive, "ufunc", getattr(np, e.name, None))
     if not isinstance(f, np.ufunc) or f.nout != 1:
         return None
     if any([isinstance(x, nm.Arr) and x.type.shape != t.shape for x in args]):
         return None
     kinds = tuple([nm.kind_of(type_of(x)) or "" for x in args])
     kinds = loop_kinds(f, kinds) if len(args) == f.nin else ()
+    if f is np.power and kind == "i64":
+        return None  # the loop raises where an exponent is negative
     loop = numpy_loop(f, kinds, kind) if kinds else None
     if loop is None:
         return None
@@ -162,7 +164,8 @@ def by_loop(
     for i, (x, k) in enumerate(zip(args, kinds, strict=True)):
         with em.kept(args):
             args[i] = in_kind(em, x, k)
-    name = f"numpy.{f.__name__}.{''.join(kinds)}.{kind}"
+    of = f.__name__ if f is getattr(np, f.__name__, None) else f"scipy.{f.__name__}"
+    name = f"numpy.{of}.{''.join(kinds)}.{kind}"
     if not t.shape:
         numbers = [em.load(x) if isinstance(x, nm.Arr) else x for x in args]
         return number_by_loop(em, name, loop, numbers, kind)
@@ -207,7 +210,6 @@ def loop_kinds(f: np.ufunc, kinds: tuple[str, ...]) -> tuple[str, ...]:
     return ()
 
 
-CODES = {"f64": "d", "i64": "l" if np.dtype("l").itemsize == 8 else "q", "bool": "?"}
 KIND_OF_CODE = {code: kind for kind, code in CODES.items()}
 
 
@@ -540,8 +542,9 @@ OF_ARRAYS: dict[str, Shaping] = {
     "min": by_fold(folds.extreme),
     "matmul": by_fold(folds.multiplied),
     "einsum": by_fold(folds.contracted),
+    "cumsum": by_fold(running.summed),
 }
-STRIDED = {"sum", "ties", "max", "min", "matmul", "einsum", "permute_dims", "index",
+STRIDED = {"sum", "ties", "max", "min", "matmul", "einsum", "cumsum", "permute_dims", "index",
            "broadcast_to", "concat", "stack", "scatter", *OF_MATRICES}  # fmt: skip
 """What reads arrays whose places are any number of elements apart."""
 STEPS = {"astype", "broadcast_to"}

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.emit import Code, Emitter
+from lineara.engines.native.scalars import intrinsic, of_c
 from lineara.engines.native.strided import Plain, type_of
 from lineara.facts.types import ArrayType
 from lineara.linear_a import syntax as ir
@@ -275,25 +276,41 @@ def inverted(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType, slow: Slo
     return y
 
 
-def determinant(em: Emitter, lu: nm.Arr, pivots: str) -> nm.Num:
-    """The product of the diagonal of U, with the sign of the exchanges."""
+def determinant(em: Emitter, lu: nm.Arr, pivots: str, what: str = "det") -> nm.Num:
+    """The product of the diagonal of U, with the sign of the exchanges; its sign, or its logarithm.
+
+    The logarithm is the sum of those of the sizes, which are neither zero nor too large.
+    """
     n = lu.type.shape[0]
     cell = em.at_entry("alloca double")
-    em.line(f"store double 1.0, ptr {cell}")
+    plus = "fadd" if what == "logabsdet" else "fmul"
+    em.line(f"store double {'0.0' if what == 'logabsdet' else '1.0'}, ptr {cell}")
     with em.each(n) as i:
         assert i.affine is not None
         x = em.text(em.load(lu, nm.Num("i64", affine=i.affine.times(n + 1))))
-        place = em.let(f"getelementptr inbounds i64, ptr {pivots}, i64 {em.text(i)}")
-        row = em.let(f"load i64, ptr {place}")
-        same = em.let(f"icmp eq i64 {row}, {em.text(i)}")
-        signed = em.let(f"select i1 {same}, double {x}, double {em.let(f'fneg double {x}')}")
+        if what == "logabsdet":
+            size = intrinsic("fabs")(em, "f64", [nm.Num("f64", x)])
+            assert size is not None
+            y = of_c(em, "log", [size])
+            assert y is not None, "the C library has it"
+            term = em.text(y)
+        else:
+            place = em.let(f"getelementptr inbounds i64, ptr {pivots}, i64 {em.text(i)}")
+            row = em.let(f"load i64, ptr {place}")
+            same = em.let(f"icmp eq i64 {row}, {em.text(i)}")
+            term = em.let(f"select i1 {same}, double {x}, double {em.let(f'fneg double {x}')}")
+            if what == "detsign":  # of each number, since the product may be too small for one
+                of = [nm.constant("f64", 1.0), nm.Num("f64", term)]
+                one = intrinsic("copysign", 2)(em, "f64", of)
+                assert one is not None
+                term = em.text(one)
         now = em.let(f"load double, ptr {cell}")
-        em.line(f"store double {em.let(f'fmul double {now}, {signed}')}, ptr {cell}")
+        em.line(f"store double {em.let(f'{plus} double {now}, {term}')}, ptr {cell}")
     return nm.Num("f64", em.let(f"load double, ptr {cell}"))
 
 
 def determined(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType, slow: Slow) -> nm.Held:
-    """The determinant."""
+    """The determinant, its sign, or the logarithm of its size."""
     if len(args) != 1 or not suits(*args):
         return None
     lu, pivots, bad = factored(em, args[0], args)
@@ -304,7 +321,7 @@ def determined(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType, slow: S
         assert isinstance(y, nm.Num)
         return y
 
-    value = determinant(em, lu, pivots)
+    value = determinant(em, lu, pivots, e.name)
     return em.unless(em.let(f"xor i1 {bad}, true"), value, number)
 
 
@@ -372,7 +389,7 @@ OF_MATRICES = {
     "linear_solve": solved,
     "inv": inverted,
     "adjugate": adjugated,
-    "det": determined,
+    **dict.fromkeys(("det", "detsign", "logabsdet"), determined),
     "triangular_solve": of_triangle,
     "linear_triangular": of_triangle,
     "cholesky": rooted,

@@ -8,6 +8,8 @@ A rule is called with the emitter, the kind of the result and the arguments; Non
 no code for these kinds.  Nothing is contracted or reassociated.
 """
 
+import ctypes
+import functools
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -171,12 +173,43 @@ def squared(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
     return multiplied(em, kind, [*args, *args])
 
 
+def size(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+    """|x|; of the least whole number itself, as NumPy has it."""
+    (x,) = args
+    if kind != "i64" or x.kind != "i64":
+        return intrinsic("fabs")(em, kind, args)
+    text = em.text(x)
+    negative, other = em.let(f"icmp slt i64 {text}, 0"), em.let(f"sub i64 0, {text}")
+    return Num(kind, em.let(f"select i1 {negative}, i64 {other}, i64 {text}"))
+
+
 def raised(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
-    """x ** 0 and x ** 1, which C's pow has exactly, whatever x is."""
+    """x ** 0 and x ** 1, which C's pow has exactly, whatever x is; of whole numbers more."""
+    n = exponent(args[1]) if kind == "i64" else None
+    if n is not None:
+        base = converted(em, args[0], kind)
+        return base and powers(em, base, n, lambda a, b: f"mul i64 {em.text(a)}, {em.text(b)}")
     x, w = [converted(em, a, "f64") for a in args]
     if kind != "f64" or x is None or w is None or w.constant not in (0.0, 1.0):
         return None
     return x if w.constant else constant(kind, 1.0)
+
+
+def exponent(w: Num) -> int | None:
+    """A constant whole exponent for which there are products: neither negative nor large."""
+    n = w.affine.constant if w.affine is not None and not w.affine.terms else None
+    return n if n is not None and 0 <= n <= 64 else None
+
+
+def powers(em: Emitter, x: Num, n: int, product: Callable[[Num, Num], str]) -> Num:
+    """x ** n by squares, of an instruction that makes a product of whole numbers."""
+    y: Num | None = None
+    while n:
+        if n % 2:
+            y = x if y is None else Num("i64", em.let(product(y, x)))
+        n //= 2
+        x = Num("i64", em.let(product(x, x))) if n else x
+    return constant("i64", 1) if y is None else y
 
 
 def inverted(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
@@ -308,7 +341,7 @@ RULES: dict[str, Rule] = {
     "square": squared,
     "reciprocal": inverted,
     "power": raised,
-    "abs": intrinsic("fabs"),
+    "abs": size,
     "fabs": intrinsic("fabs"),
     "sqrt": intrinsic("sqrt"),
     "length": intrinsic("sqrt"),
@@ -343,7 +376,12 @@ RULES: dict[str, Rule] = {
 SAME = {"python_add": "add", "python_subtract": "sub", "python_multiply": "mul"}
 OF_C = {
     "exp", "log", "log2", "log10", "log1p", "expm1", "sin", "cos", "tan", "asin", "acos", "atan",
-    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "cbrt", "exp2", "sqrt",
+    "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "cbrt", "exp2", "sqrt", "atan2", "fmod",
+}  # fmt: skip
+PERHAPS = {"erf", "erfc"}
+"""Functions that Python takes from the C library in some versions, and has of its own in others."""
+ROUNDED = {
+    "math_floor": "floor", "math_ceil": "ceil", "math_trunc": "trunc", "math_round": "rint",
 }  # fmt: skip
 
 
@@ -360,13 +398,17 @@ def pythons(em: Emitter, name: str, kind: str, args: Sequence[Num], slow: Slow) 
         return divided(em, name, args, slow)
     if name in ("python_power", "math_pow") and kind == "f64":
         return _power(em, args, slow)
+    if name == "python_power" and kind == "i64":
+        return _whole_power(em, args, slow)
     if name in ("math_degrees", "math_radians"):
         by = 180 / math.pi if name == "math_degrees" else math.pi / 180
         return multiplied(em, kind, [args[0], constant("f64", by)])
-    if name in ("math_floor", "math_ceil", "math_trunc") and args[0].kind == "f64":
-        return _rounded(em, name.removeprefix("math_"), args, slow)
-    if name.removeprefix("math_") in OF_C and args[0].kind == "f64":
-        return _finite(em, of_c(em, name.removeprefix("math_"), args), slow)
+    if name in ROUNDED and args[0].kind == "f64":
+        return _rounded(em, ROUNDED[name], args, slow)
+    in_c = name.removeprefix("math_")
+    has = in_c in OF_C or (in_c in PERHAPS and is_pythons(in_c))
+    if has and {x.kind for x in args} == {"f64"}:
+        return _finite(em, of_c(em, in_c, args), slow)
     return None
 
 
@@ -461,6 +503,26 @@ def _power(em: Emitter, args: Sequence[Num], slow: Slow) -> Num | None:
     return _finite(em, y, slow)
 
 
+def _whole_power(em: Emitter, args: Sequence[Num], slow: Slow) -> Num | None:
+    """x ** n of whole numbers by products; one that is too large goes the slow way."""
+    n = exponent(args[1])
+    if n is None or args[0].kind != "i64":
+        return None
+    f = em.outside("llvm.smul.with.overflow.i64", "{ i64, i1 } (i64, i64)")
+    large: list[str] = []
+
+    def product(a: Num, b: Num) -> str:
+        both_ = em.let(f"call {{ i64, i1 }} {f}(i64 {em.text(a)}, i64 {em.text(b)})")
+        large.append(em.let(f"extractvalue {{ i64, i1 }} {both_}, 1"))
+        return f"extractvalue {{ i64, i1 }} {both_}, 0"
+
+    y = powers(em, args[0], n, product)
+    if not large:
+        return y
+    any_ = functools.reduce(lambda a, b: em.let(f"or i1 {a}, {b}"), large)
+    return em.unless(em.let(f"xor i1 {any_}, true"), y, slow)
+
+
 def _rounded(em: Emitter, name: str, args: Sequence[Num], slow: Slow) -> Num | None:
     """A whole number next to a f64; what does not fit goes the slow way."""
     x = intrinsic(name)(em, "f64", args)
@@ -482,6 +544,17 @@ def _finite(em: Emitter, y: Num | None, slow: Slow, also: str = "") -> Num | Non
     assert size is not None
     fine = em.let(f"fcmp olt double {em.text(size)}, {em.text(constant('f64', math.inf))}")
     return em.unless(em.let(f"and i1 {fine}, {also}") if also else fine, y, slow)
+
+
+@functools.cache
+def is_pythons(name: str) -> bool:
+    """Whether a function of C is what Python's `math` calls: the same bits at many points."""
+    address = c_function(name)
+    if address is None:
+        return False
+    in_c = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(address)
+    points = [k / 37 for k in range(-300, 300)]
+    return all([in_c(x) == getattr(math, name)(x) for x in points])
 
 
 def of_c(em: Emitter, name: str, args: Sequence[Num]) -> Num | None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-KINDS = {"f64": "d", "bool": "?"}
+CODES = {"f64": "d", "i64": "l" if np.dtype("l").itemsize == 8 else "q", "bool": "?"}
 _HEAD = object.__basicsize__  # where the fields of an array begin
 FIELDS = {
     "CLASS": _HEAD - 8, "DATA": _HEAD, "AXES": _HEAD + 8, "DIMS": _HEAD + 16,
@@ -42,10 +42,10 @@ def c_function(name: str) -> int | None:
 @cache
 def numpy_loop(f: np.ufunc, kinds: tuple[str, ...], result: str) -> Loop | None:
     """The loop that a ufunc has for these kinds, if the object is what NumPy's header says."""
-    plain = f.signature is None and all([k in KINDS for k in (*kinds, result)])
+    plain = f.signature is None and all([k in CODES for k in (*kinds, result)])
     if not plain or not _is_as_stated(f):
         return None
-    wanted = "".join([KINDS[k] for k in kinds]) + "->" + KINDS[result]
+    wanted = "".join([CODES[k] for k in kinds]) + "->" + CODES[result]
     if wanted not in f.types:
         return None
     functions, data = _words(f)[:2]

@@ -4,6 +4,7 @@ A partial that is a string names an argument without a rule, which must not be t
 are those of [DLMF]; differences that would cancel are computed in `special_kernels`.
 """
 
+import functools
 import inspect
 import math
 from collections.abc import Callable, Sequence
@@ -93,6 +94,7 @@ def special(
         return scipy_special(scipy_name)(*args)
 
     primitive = _declare(name, f"scipy.special.{scipy_name}", partials, array or late, options)
+    primitive.same_as = None if array else functools.partial(scipy_special, scipy_name)
     return implements(f"scipy.special.{scipy_name}")(primitive)
 
 

@@ -1,0 +1,138 @@
+"""What is evaluated without asking Python, with the interpreter's bits, specials included."""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.special as sp
+from test_native import agree, bits
+
+import lineara
+from lineara import engines
+from lineara.engines import run
+from lineara.engines.native import Native
+from lineara.errors import LinearaError
+
+pytest.importorskip("llvmlite")
+
+EXACT, NATIVE = Native(exact=True, masks=True), Native()
+SPECIAL = [0.0, -0.0, 0.5, -1.5, 2.5, 3.5, -7.25, 1e300, -1e-320, math.inf, -math.inf, math.nan]
+ARRAY = np.array([*SPECIAL, *np.linspace(-9.0, 9.0, 51)])
+WHOLE = [0, 1, -1, 2, -2, 7, 3_037_000_499, 2**62, -(2**63), 2**63 - 1]
+
+OF_WHOLE = {
+    "abs": abs,
+    "np.abs": lambda n: np.abs(n),
+    "invert": lambda n: ~n,
+    "xor": lambda n: n ^ 5,
+    **{f"to the {k}": lambda n, k=k: n**k for k in (0, 1, 2, 3, 5, 8, 63)},
+}
+OF_NUMBERS = {
+    "round": round,
+    "atan2": lambda x: math.atan2(x, 2.0),
+    "atan2 of zero": lambda x: math.atan2(-0.0, x),
+    "fmod": lambda x: math.fmod(x, 0.75),
+    "fmod by it": lambda x: math.fmod(3.5, x),
+    "gammaln": sp.gammaln,
+    "expit": sp.expit,
+}
+OF_ARRAYS = {
+    "gammaln": sp.gammaln,
+    "digamma": sp.digamma,
+    "erf": sp.erf,
+    "erfc": sp.erfc,
+    "gamma": sp.gamma,
+    "expit": sp.expit,
+    "log1p of SciPy": sp.log1p,
+    "xlogy": lambda x: sp.xlogy(x, 2.0 * x),
+    "betaln": lambda x: sp.betaln(x, 2.0 + x * x),
+    "clip": lambda x: np.clip(x, -0.0, 2.5),
+    "squares of whole numbers": lambda x: np.isfinite(x).astype(int) ** 2,
+    "NumPy's log1p beside SciPy's": lambda x: np.log1p(x) + sp.log1p(x * x),
+}
+
+
+def of(f, *args):
+    """The program of f, its name, and the values."""
+    staged = lineara.jit(f).program(*args)
+    return staged.program, staged.name, *staged.operands(args)
+
+
+def same(f, *args, like=None):
+    """The program of f for such arguments, which gives the same bits or errors by all engines."""
+    program, name, *values = of(f, *(args if like is None else like))
+    values = values if like is None else [np.asarray(a)[()] for a in args]
+    outcomes = []
+    for engine in (engines.engine_of("interpreter"), EXACT, NATIVE):
+        if engine.takes(program, name) is None:
+            try:
+                with np.errstate(all="ignore"):
+                    outcomes.append(bits(run(program, name, *values, engine=engine).results))
+            except (ArithmeticError, ValueError, LinearaError) as error:
+                outcomes.append(f"{type(error).__name__}: {error}")
+    assert len(outcomes) > 1
+    assert all([outcome == outcomes[0] for outcome in outcomes]), args
+    return program, name
+
+
+def asked(program, name):
+    """How often code has asked Python."""
+    return sum([times for times, _ in NATIVE.kernel(program, name).asked])
+
+
+@pytest.mark.parametrize("name", OF_WHOLE)
+def test_whole_numbers(name):
+    for n in WHOLE:
+        program, called = same(OF_WHOLE[name], n, like=[3])
+        too_large = "to the" in name and not -(2**63) <= OF_WHOLE[name](n) < 2**63
+        assert asked(program, called) == too_large, n
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_numbers(name):
+    for x in SPECIAL:
+        program, called = same(OF_NUMBERS[name], x, like=[1.25])
+        assert not asked(program, called) or not 0.1 < abs(x) < 10  # Python knows what raises
+
+
+@pytest.mark.parametrize("name", OF_ARRAYS)
+def test_arrays(name):
+    program, called = same(OF_ARRAYS[name], ARRAY)
+    assert NATIVE.sites(program, called) == EXACT.sites(program, called) == 0
+
+
+def test_a_function_that_python_may_have_of_its_own_is_called_where_it_is_cs():
+    for f in (math.erf, math.erfc):
+        for x in [*SPECIAL, *np.linspace(-8.0, 28.0, 200).tolist()]:
+            same(f, x, like=[0.5])
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("shape", [(3, 4, 5), (1, 7, 2), (6, 1, 1), (0, 2, 3), (2, 3, 0)])
+def test_running_sums(axis, shape):
+    x = np.random.default_rng(1).normal(size=shape)
+    for f in (lambda x: np.cumsum(x, axis=axis), lambda x: np.cumsum(x.T, axis=axis)):
+        program, called = same(f, x)
+        assert NATIVE.sites(program, called) == 0
+
+
+def test_running_sums_of_whole_numbers_and_of_specials():
+    same(lambda n: np.cumsum(n), np.array([2**62, 2**62, 5, -7]))
+    same(lambda x: np.cumsum(x), np.array([-0.0, -0.0, 1e308, 1e308, -math.inf, math.nan]))
+    program, called = same(
+        lineara.grad(lambda x: (np.cumsum(x, axis=0) * np.arange(12.0).reshape(4, 3)).sum()),
+        np.ones((4, 3)),
+    )
+    assert NATIVE.sites(program, called) == 0
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 24])
+def test_the_sign_and_the_logarithm_of_a_determinant(n):
+    x = np.random.default_rng(n).normal(size=(n, n))
+    for scale in (1.0, -1.0, 1e-200, 1e200):  # the determinant itself is too small, or too large
+        program, called, value = of(lambda x: np.linalg.slogdet(x)[:2], scale * x)
+        agree(program, called, value, engines=[NATIVE])
+        assert asked(program, called) == 0
+    program, called, value = of(lineara.grad(lambda x: np.linalg.slogdet(x)[1]), x)
+    agree(program, called, value, engines=[NATIVE])
+    same(lambda x: np.linalg.slogdet(x)[:2], np.ones((n + 1, n + 1)))
