@@ -2,7 +2,8 @@
 
 An edge is a node with its weight or its operation, a node of the graph a wire: read by several
 edges it is a copy, which a reverse sweep adds at.  Where the sweep sends less than the whole, the
-label says what: `Rows ← index`; the title has the numbers or sizes, and the user's line.
+label says what: `Rows ← index`; the title has the numbers or sizes, and the user's line, which is
+known of a map once its function has run again.
 
 A product of maps is one graph behind the other, a sum both side by side; the transpose has the
 edges turned, so that a sweep back through it is a sweep ahead through the map.
@@ -23,8 +24,9 @@ from lineara.facts.hints import Leaf, Tree
 from lineara.facts.types import ArrayType, show, type_of
 from lineara.linear_map import LinearMap
 from lineara.python.user_code import method, restored, seen
-from lineara.tape.linear_graph import Edges, Sent, graph, known, shown_number
+from lineara.tape.linear_graph import LIMIT, Edges, Sent, graph, known, shown_number
 from lineara.tape.linearize import linearize
+from lineara.trees import flatten
 
 ASKED = "drawing a linear map"
 Lined = Sequence[tuple[str, str]]  # the operation and the line of each entry of a tape
@@ -100,6 +102,8 @@ def _scaled(L: LinearMap, scale: Any, w: Tree) -> list[Any]:
 
 def _graph(L: LinearMap, ins: list[Wire], w: Tree, draft: Draft, lines: Lined) -> list[Wire]:
     """The graph of a tape."""
+    if not lines:
+        L, lines = _with_lines(L, w)
     frozen = L.tape
     edges = graph(frozen, L.codomain.dual.leaves(w, ASKED), lines)
     nodes = zip(frozen.nodes, ins, strict=True)
@@ -112,10 +116,28 @@ def _graph(L: LinearMap, ins: list[Wire], w: Tree, draft: Draft, lines: Lined) -
     ]
 
 
+def _with_lines(L: LinearMap, w: Tree) -> tuple[LinearMap, Lined]:
+    """The map as its function makes it again, with the lines; the map alone if that is another."""
+    origin = L.tape.origin
+    if origin is None or len(L.tape.tape) > LIMIT:
+        return L, ()
+    tape = Lines()
+    try:
+        again = linearize(*origin, tape=tape)[1]
+        if w is None:
+            w = L.codomain.dual.tree([np.ones(t.shape, t.dtype)[()] for t in L.codomain.types])
+        sides = [flatten(M.T(w))[0] for M in (L, again)]
+        same = all([np.allclose(a, b, 1e-9, 0, True) for a, b in zip(*sides, strict=True)])
+    except Exception:  # the function need not run twice, nor its numbers be plain
+        return L, ()
+    return (again, tape.lines) if same else (L, ())
+
+
 def _turned(L: LinearMap, ins: list[Wire], w: Tree, draft: Draft) -> list[Wire]:
     """The graph of a map whose transpose has a tape: every edge is turned, a copy is a sum."""
-    frozen = L.T.tape
-    edges = graph(frozen, L.codomain.dual.leaves(w, ASKED), ahead=True)
+    T, lines = _with_lines(L.T, None)
+    frozen = T.tape
+    edges = graph(frozen, L.codomain.dual.leaves(w, ASKED), lines, ahead=True)
     arrived: dict[int, list[Wire]] = {}  # by the id of a node
     for o, wire in zip(frozen.outs, ins, strict=True):
         if o is not None:

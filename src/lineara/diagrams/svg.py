@@ -8,13 +8,16 @@ them.  In a notebook a diagram shows itself.
 True
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from typing import NamedTuple
+from urllib.parse import quote
 
 from lineara.diagrams.layout import DOTS, HEAD, Picture, Placed, Point, Region, Routed, layout
 from lineara.diagrams.net import Net, Wire, every_net
 from lineara.diagrams.show import show, show_kind
+from lineara.diagrams.sweeps import flow
 from lineara.diagrams.types import Arrow, B, E, R, Stack, Type, Z
 from lineara.diagrams.types import show as show_type
 
@@ -31,6 +34,7 @@ class Shape(NamedTuple):
     numbers: tuple[float, ...]
     text: str = ""
     title: str = ""
+    place: tuple[str, str] = ("", "")  # the user's file and the number of a line, to be linked to
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -143,7 +147,14 @@ def _piece(x1: float, y1: float, x2: float, y2: float) -> list[float]:
 
 
 def _node(placed: Placed, namer: Namer) -> list[Shape]:
-    """The outline of a node and its label."""
+    """The outline of a node and its label, with the line that recorded it."""
+    told = flow(placed.node)
+    line = re.match(r"([^<].*?):(\d+) in ", told.line) if told else None
+    shapes = _outlined(placed, namer)
+    return [s._replace(place=(line[1], line[2])) for s in shapes] if line else shapes
+
+
+def _outlined(placed: Placed, namer: Namer) -> list[Shape]:
     node, key = placed.node, namer.key(placed.node.id)
     x, y, w, h = placed.x, placed.y, placed.width, placed.height
     title = show_kind(node)
@@ -278,8 +289,15 @@ def _attributes(s: Shape) -> str:
     return " ".join([f'{a}="{v}"' for a, v in zip(names, n, strict=True)])
 
 
-def element(s: Shape) -> str:
-    """A shape as an element of SVG."""
+LINK = "{file}#L{line}"
+
+
+def element(s: Shape, link: str = LINK) -> str:
+    """A shape as an element of SVG, in a link if it has a place."""
+    if s.place[0]:
+        file, line = s.place
+        to = link.format(file=quote(file), line=line)
+        return f'<a href="{escape(to)}">{element(s._replace(place=("", "")))}</a>'
     inner = escape(s.text, quote=False)
     if s.title:
         inner = f"<title>{escape(s.title, quote=False)}</title>{inner}"
@@ -312,10 +330,17 @@ def drawn(
     return picture, scene(picture, namer, names), names
 
 
-def svg(net: Net, fold: int | Collection[int] | None = None, legend: bool = True) -> str:
+def svg(
+    net: Net,
+    fold: int | Collection[int] | None = None,
+    legend: bool = True,
+    link: str = LINK,
+) -> str:
     """The picture of a diagram as a text of SVG, the same for isomorphic diagrams.
 
-    `fold` shuts boxes: those within so many others, or those with the ids given.  Raises a
+    `fold` shuts boxes: those within so many others, or those with the ids given.  An edge of a
+    linear graph is a link to the line that recorded it, `link` with the name of the file and the
+    number of the line: `"vscode://file/home/me/{file}:{line}"` opens an editor.  Raises a
     DiagramError if there is too much to draw.
 
     >>> from lineara.diagrams.parse import parse
@@ -329,7 +354,7 @@ def svg(net: Net, fold: int | Collection[int] | None = None, legend: bool = True
         more, wide = _legend(picture, height + 18)
         shapes, width = [*shapes, *more], max(width, wide)
         height += 26 if more else 0
-    return written("\n".join(map(element, shapes)), width, height, show(net, names))
+    return written("\n".join([element(s, link) for s in shapes]), width, height, show(net, names))
 
 
 def written(body: str, width: float, height: float, described: str) -> str:

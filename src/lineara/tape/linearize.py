@@ -123,6 +123,7 @@ class Frozen(Sweeps):
         self.outs = outs
         self.level = level
         self.like = like  # leaves and results, whose types the vectors take on; None: as they come
+        self.origin: tuple[Any, ...] | None = None  # of `linearize`, what it was made of
         self.lock = threading.RLock()  # a sweep keeps what flows in the nodes: one at a time
 
     def forward(self, tangents: list[Any]) -> list[Any]:
@@ -239,6 +240,7 @@ def linearize(
         traced = _trace(level, f, args, kwargs, argnums, has_aux, method, name, restore)
         value, aux, (domain, ins, types), (codomain, outs, out_types) = traced
         frozen = Frozen(level, ins, outs, (types, out_types))
+        frozen.origin = f, args, kwargs, argnums, has_aux, method, name, restore, sparse
     basis = PLAIN_BASIS if level.depth == 1 else BASIS
     back = {True: frozen.back_sparse, False: frozen.back, None: frozen.back_as_given}[sparse]
     L = LinearMap(frozen.forward, back, domain, codomain, frozen.work, basis, tape=frozen)
