@@ -21,6 +21,7 @@ COMMANDS = {
     "unzip": (f"{TEXT}:unzip", "print the program with a definition split in value and linear map"),
     "transpose": (f"{TEXT}:transpose", "print the program with a linear definition run backwards"),
     "erase": (f"{TEXT}:erase", "print the program with a definition that forgets what is linear"),
+    "multiply": (f"{TEXT}:multiply", "print the program with linear calls multiplied out, if less"),
     "run": (f"{TEXT}:run", "run a definition on arguments, and count the work"),
     "grad": (f"{TEXT}:grad", "value and gradient of a definition, and the work of both"),
     "cost": (f"{TEXT}:cost", "work and size of definitions"),

@@ -174,6 +174,33 @@ def test_the_passes_print_programs_that_the_next_one_reads(capsys, program):
     ]  # fmt: skip
 
 
+COMPOSED = """def A(; ~x: f64, ~y: f64) -> (; f64, f64) =
+  let k = 2.0 in
+  let (; ~x1, ~x2) = dup(~x) in
+  let (; ~y1, ~y2) = dup(~y) in
+  let ~p = k * ~x1 in
+  let ~q = ~p + ~y1 in
+  let ~r = k * ~y2 in
+  let ~s = ~r + ~x2 in
+  (; ~q, ~s)
+def AA(; ~x: f64, ~y: f64) -> (; f64, f64) =
+  let (; ~a, ~b) = A(; ~x, ~y) in
+  A(; ~a, ~b)
+"""
+
+
+def test_a_composition_is_multiplied_out_where_that_is_less(capsys, program):
+    text = said(capsys, "multiply", program(COMPOSED), "--def", "AA")
+    head = "# work of AA: as it is, with calls inlined, multiplied out: 8, 8, 6\n"
+    assert text.startswith(head)
+    made = parse(text).defs["AA"]
+    scales = [b.rhs.value for b in made.body.bindings if hasattr(b.rhs, "value")]
+    assert scales == [5.0, 4.0, 5.0, 4.0]  # the square of [[2, 1], [1, 2]]
+    assert ": 4, 4, 4\n" in said(capsys, "multiply", program(COMPOSED), "--def", "A")
+    said_so = refused(capsys, "multiply", program("def f(x: f64;) -> (f64;) = x"), "--def", "f")
+    assert "unzip f and multiply f.lin out" in said_so
+
+
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.lina")), ids=lambda f: f.stem)
 def test_the_commands_in_the_comments_of_an_example_work(file, capsys, monkeypatch):
     monkeypatch.chdir(EXAMPLES.parent)

@@ -26,7 +26,10 @@ from lineara.passes import erase as erasing
 from lineara.passes import jvp as forward
 from lineara.passes import transpose as transposing
 from lineara.passes import unzip as unzipping
+from lineara.passes.inline import inline
+from lineara.passes.multiply_out import multiply_out
 from lineara.passes.names import GRAD, VJP
+from lineara.passes.simplify import simplify
 from lineara.rules.rules_beside_text import check_rules
 from lineara.staging.dead_lanes import of_dead_lanes, run_live
 from lineara.text.language import did_you_mean
@@ -222,6 +225,17 @@ def _pass(transform: Callable[[Program, str], Program]) -> Act:
     return act
 
 
+def _multiply(program: Program, options: argparse.Namespace) -> str:
+    """The program in which a definition is one sparse matrix where that is less, and the work."""
+    name = options.name
+    with blamed(program, name):
+        flat = simplify(inline(program, name), name)
+        made = well_typed(multiply_out(flat, name))
+        works = [static_works(p)[name] for p in (program, flat, made)]
+    said = ", ".join(["depends on the values" if w is None else str(w) for w in works])
+    return f"# work of {name}: as it is, with calls inlined, multiplied out: {said}\n{made}"
+
+
 def _run(program: Program, options: argparse.Namespace) -> str:
     d, values = definition(program, options.name), arguments(program, options)
     with blamed(program, d.name):
@@ -313,6 +327,7 @@ jvp = Command(_pass(forward.jvp), definition=True, rules=True)
 unzip = Command(_pass(unzipping.unzip), definition=True, rules=True)
 transpose = Command(_pass(transposing.transpose), definition=True, rules=True)
 erase = Command(_pass(erasing.erase), definition=True, rules=True)
+multiply = Command(_multiply, definition=True)
 run = Command(_run, definition=True, values=True)
 grad = Command(_grad, definition=True, values=True, rules=True)
 cost = Command(_cost, definition=False, values=True)
