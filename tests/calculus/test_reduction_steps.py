@@ -121,3 +121,21 @@ def test_the_command_line_has_both_windows(capsys, tmp_path: Path):
     assert page.count("<tr id=") == 3
     assert "<mark>" in page
     assert wanted[0].text(1).split("«")[0].replace("<", "&lt;").replace(">", "&gt;") in page
+
+
+def test_a_trace_is_bounded_unless_more_is_asked_for(capsys, tmp_path: Path):
+    def said(n: int, *options: str) -> str:
+        numbers = ", ".join(map(str, range(1, n + 1)))
+        file = tmp_path / "fold.pb"
+        fold = f"fold (\\x. \\y. sin(x) * y) 1 xs in pull(total; \\_. covec(1)) [{numbers}]"
+        file.write_text(f"let total = \\xs. {fold}")
+        assert main(["calculus", "trace", str(file), *options]) == 0
+        return capsys.readouterr().out
+
+    lines = said(16).splitlines()
+    assert len(lines) == 501
+    assert lines[-1] == "     more: --from 501 goes on, --steps N prints N steps"
+    assert max(map(len, lines)) < 1000
+    few, more = (len(said(n, "--steps", "90")) for n in (4, 16))
+    assert more < 1.5 * few  # what is far from the redex is not shown
+    assert len(said(16, "--steps", "90", "--around", "all")) > 4 * more

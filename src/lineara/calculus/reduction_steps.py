@@ -7,7 +7,7 @@ r"""Every step of a reduction, with its rule and its redex, as text, for a termi
 """
 
 import html
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from lineara.calculus.program import as_term
@@ -159,9 +159,11 @@ def page(
     steps: Iterable[Traced],
     value: Term,
     title: str = "A reduction",
-    around: int | None = None,
+    around: int | Callable[[Traced], int | None] | None = None,
 ) -> str:
     r"""The steps as a page of its own, each whole or as a window of `around` levels.
+
+    `around` may be a function that says how many for each step.
 
     >>> text = page(trace("(\\x. x * x) 3"), value_of("(\\x. x * x) 3"))
     >>> text.count("<tr id=")
@@ -169,7 +171,8 @@ def page(
     """
     rows = []
     for s in steps:
-        text = html.escape(s.text(around, ("\x01", "\x02")))
+        levels = around(s) if callable(around) else around
+        text = html.escape(s.text(levels, ("\x01", "\x02")))
         text = text.replace("\x01", "<mark>").replace("\x02", "</mark>")
         rows.append(
             f'<tr id="{s.number}"><td>{s.number}</td><td>{html.escape(s.rule.number)}</td>'

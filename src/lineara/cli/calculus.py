@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from lineara.calculus.interface import gradient, linear_a
 from lineara.calculus.machine import FUEL, Machine
 from lineara.calculus.program import Program, program
 from lineara.calculus.readback import read_back
-from lineara.calculus.reduction_steps import page, rich_text, trace, value_of
+from lineara.calculus.reduction_steps import Traced, page, rich_text, trace, value_of
 from lineara.calculus.show import show
 from lineara.calculus.terms import Term, app
 from lineara.calculus.types import Arrow
@@ -23,11 +24,27 @@ ACTIONS = {
     "run": "the value of the program, in the syntax of the calculus",
     "type": "the types of the program and of its definitions",
     "step": "the term after each of the first steps (--steps)",
-    "trace": "every step with its rule; the redex is marked",
+    "trace": "the steps with their rules; the redex is marked, and what is far from it cut",
     "grad": "value and gradient of the program, a function to R, at --at",
     "linear-a": "a definition on numbers as a Linear A program (--def)",
     "session": "an interactive session",
 }
+
+
+LEVELS = (9, 4, 2)  # of the term that a step of a trace shows: the first that is not longer than
+LONG = 300
+SHOWN = 500  # steps of a trace that are printed unasked
+
+
+def _levels(text: str) -> Any:
+    return None if text == "all" else text if text == "short" else int(text)
+
+
+def _around(step: Traced, asked: Any) -> int | None:
+    """How many levels of a step are shown."""
+    if asked != "short":
+        return asked
+    return next((n for n in LEVELS if len(step.text(n)) <= LONG), LEVELS[-1])
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +62,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from", dest="first", type=int, default=1, metavar="N", help="trace: the first step"
     )
     parser.add_argument(
-        "--around", type=int, metavar="N", help="trace: show so many levels about what changes"
+        "--around",
+        type=_levels,
+        default="short",
+        metavar="N",
+        help=f"trace: show so many levels about what changes, or all; as many as {LONG} characters "
+        "hold unless it is given",
     )
     parser.add_argument("--fuel", type=int, default=FUEL, help="how often recursions may unfold")
     parser.add_argument("--reduce", action="store_true", help="run by the rules, not the machine")
@@ -126,13 +148,14 @@ def _step(p: Program, options: argparse.Namespace) -> None:
 
 def _trace(p: Program, options: argparse.Namespace) -> None:
     t = p.term(options.name)
-    last = None if options.steps is None else options.first + options.steps - 1
-    steps = trace(t, options.fuel, options.first, last)
+    most = options.steps or SHOWN
+    steps = trace(t, options.fuel, options.first, options.first + most - 1)
     if options.html:
-        print(page(steps, value_of(t, options.fuel), p.text.file, options.around))
+        value, levels = value_of(t, options.fuel), partial(_around, asked=options.around)
+        print(page(steps, value, p.text.file, levels))
         return
     if options.json:
-        print(json.dumps([s.json(options.around) for s in steps]))
+        print(json.dumps([s.json(_around(s, options.around)) for s in steps]))
         return
     count = 0
     if sys.stdout.isatty():
@@ -141,13 +164,15 @@ def _trace(p: Program, options: argparse.Namespace) -> None:
         console = Console()
         for s in steps:
             count += 1
-            console.print(rich_text(s, options.around))
+            console.print(rich_text(s, _around(s, options.around)))
     else:
         for s in steps:
             count += 1
-            print(s.head(), s.text(options.around), sep="  ")
-    if options.steps is None or count < options.steps:
+            print(s.head(), s.text(_around(s, options.around)), sep="  ")
+    if count < most:
         print(f"     value{'':28}{show(value_of(t, options.fuel))}")
+    elif options.steps is None:
+        print(f"     more: --from {options.first + most} goes on, --steps N prints N steps")
 
 
 def _grad(p: Program, options: argparse.Namespace) -> None:
