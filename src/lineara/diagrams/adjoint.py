@@ -26,6 +26,7 @@ from typing import NamedTuple
 from lineara.diagrams.net import Meter, Net, Node, Wire, Wires, copied, topological
 from lineara.diagrams.node_kinds import back
 from lineara.diagrams.pullbacks import orders, pullback
+from lineara.diagrams.refuse import refusing
 from lineara.diagrams.types import B, E, R, Stack, Type, Types, hat, hats, moves, tan, tans
 from lineara.errors import DiagramError
 from lineara.facts.gc_pause import uncollected
@@ -221,6 +222,7 @@ def _scanned(
 
 
 @uncollected
+@refusing
 def adjoint(net: Net) -> Net:
     """BLUE of a diagram, all at once: its values, and a function from cotangents to cotangents.
 

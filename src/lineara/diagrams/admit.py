@@ -27,6 +27,7 @@ from lineara.diagrams.check import check
 from lineara.diagrams.evaluate import Evaluator, evaluate
 from lineara.diagrams.net import Net, nodes_in
 from lineara.diagrams.parse import parse
+from lineara.diagrams.refuse import refusing
 from lineara.diagrams.rewrite import Rule
 from lineara.diagrams.types import Arrow, B, Base, R, Type, Z, array_of, show, show_all
 from lineara.errors import DiagramError
@@ -36,6 +37,7 @@ TRIES = 60
 _SPECIAL = (0.0, 1.0, -1.0, math.inf, -math.inf, math.nan)
 
 
+@refusing
 def read(text: str, file: str = "") -> list[Rule]:
     r"""The rules of a text, each admitted; a DiagramError for the first that is not sound.
 

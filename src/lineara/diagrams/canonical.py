@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lineara.diagrams.net import Net, Node, Wire, every_net
+from lineara.diagrams.refuse import refusing
 from lineara.diagrams.types import show
 from lineara.facts.hints import Leaf
 
@@ -44,6 +45,7 @@ def canonicals(net: Net) -> dict[int, Canon]:
     return numberings
 
 
+@refusing
 def isomorphic(a: Net, b: Net) -> bool:
     """Whether two diagrams are the same, whatever their ids are.
 

@@ -13,10 +13,12 @@ from typing import Any, NoReturn
 
 from lineara.diagrams import node_kinds
 from lineara.diagrams.net import Net, Node, Wire, every_net, topological
+from lineara.diagrams.refuse import refusing
 from lineara.diagrams.types import show_all
 from lineara.errors import DiagramError
 
 
+@refusing
 def check(net: Net, finished: bool = True) -> None:
     """Raise a DiagramError at the first condition that does not hold.
 

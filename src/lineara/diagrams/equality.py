@@ -20,6 +20,7 @@ from lineara.diagrams.cartesian import joint
 from lineara.diagrams.evaluate import evaluate
 from lineara.diagrams.net import Net, nodes_in
 from lineara.diagrams.normal_form import LARGEST, TooLarge, normal_forms
+from lineara.diagrams.refuse import refusing
 from lineara.diagrams.rewrite import rewritten
 from lineara.diagrams.simplify import simplify
 from lineara.diagrams.types import Arrow, Foreign, Stack, Type, array_of
@@ -46,6 +47,7 @@ class Verdict(NamedTuple):
         return bool(self.equal)
 
 
+@refusing
 def same(a: Net, b: Net, finite_math: bool = False) -> Verdict:
     """Whether two diagrams are equal; with `finite_math`, where nothing is infinite or NaN.
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from lineara.diagrams import operations
 from lineara.diagrams.net import Net, Node, Wire, topological
+from lineara.diagrams.refuse import refusing
 from lineara.diagrams.types import Arrow, Base, E, R, Stack, Type, array_of, show_all, tans
 from lineara.errors import DiagramError
 from lineara.facts.hints import Value
@@ -221,6 +222,7 @@ class Evaluator:
         return e.parts
 
 
+@refusing
 def evaluate(net: Net, *args: Any) -> tuple[Any, ...]:
     """The outputs of a diagram at its inputs.
 

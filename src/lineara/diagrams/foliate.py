@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lineara.diagrams.net import Net, Node, Wire, every_net, topological
+from lineara.diagrams.refuse import refusing
 from lineara.diagrams.types import Types
 from lineara.errors import DiagramError
 
@@ -59,6 +60,7 @@ class Foliation:
     last: tuple[int, ...]
 
 
+@refusing
 def foliated(net: Net) -> Foliation:
     """The leaves of a diagram, in topological order.
 
@@ -70,6 +72,7 @@ def foliated(net: Net) -> Foliation:
     return _of_orders([(n, topological(n)) for n in every_net(net)])
 
 
+@refusing
 def foliations(net: Net, limit: int = LIMIT) -> Iterator[Foliation]:
     """All foliations of a diagram, each once, as they are asked for.
 
@@ -100,6 +103,7 @@ def foliations(net: Net, limit: int = LIMIT) -> Iterator[Foliation]:
             return
 
 
+@refusing
 def count_foliations(net: Net, largest: int = LARGEST) -> int:
     """How many foliations a diagram has, without enumerating them.
 
@@ -251,6 +255,7 @@ def _of_order(net: Net, nodes: Sequence[Node], foliations: Mapping[int, Foliatio
     return Foliation(net.takes, tuple(leaves), tuple([place[w] for w in net.outputs]))
 
 
+@refusing
 def recomposed(foliation: Foliation) -> Net:
     """The diagram of a foliation: leaf after leaf, so its nodes come in their order.
 

@@ -25,11 +25,13 @@ from lineara.diagrams.evaluate import (
     plus,
 )
 from lineara.diagrams.net import Net
+from lineara.diagrams.refuse import refusing
 from lineara.diagrams.types import Arrow, Type, moves, show
 from lineara.errors import DiagramError
 from lineara.facts.hints import Value
 
 
+@refusing
 def cotangents(net: Net, args: Sequence[Any], bars: Sequence[Any]) -> tuple[Any, ...]:
     """The cotangents of the inputs of a diagram, from those of its outputs.
 

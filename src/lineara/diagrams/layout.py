@@ -20,6 +20,7 @@ import numpy as np
 from lineara.diagrams.canonical import canonicals
 from lineara.diagrams.crossing_order import Edge, Item, arrange
 from lineara.diagrams.net import Net, Node, Wire, every_net
+from lineara.diagrams.refuse import refusing
 from lineara.diagrams.show import ordered
 from lineara.diagrams.types import tan
 from lineara.errors import DiagramError
@@ -218,6 +219,7 @@ class Folds:
         return node.id in self.ids or (self.depth is not None and depth >= self.depth)
 
 
+@refusing
 def layout(
     net: Net, fold: int | Collection[int] | None = None, names: Mapping[Wire, str] | None = None
 ) -> Picture:

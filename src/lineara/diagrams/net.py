@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from lineara.diagrams import node_kinds
+from lineara.diagrams.refuse import refusing
 from lineara.diagrams.types import R, Type, Types, show_all
 from lineara.errors import DiagramError
 from lineara.facts.hints import Tree
@@ -316,6 +317,7 @@ def topological(net: Net) -> list[Node]:
     return order
 
 
+@refusing
 def copied(net: Net, meter: Meter | None = None) -> Net:
     """The same diagram with ids of its own.
 
@@ -345,6 +347,7 @@ def copied(net: Net, meter: Meter | None = None) -> Net:
 # --- composition ----------------------------------------------------------------------------------
 
 
+@refusing
 def identity(types: Sequence[Type]) -> Net:
     """Bare wires.
 
@@ -356,6 +359,7 @@ def identity(types: Sequence[Type]) -> Net:
     return net
 
 
+@refusing
 def permutation(types: Sequence[Type], order: Sequence[int]) -> Net:
     """Output i is input order[i].
 
@@ -376,6 +380,7 @@ def permutation(types: Sequence[Type], order: Sequence[int]) -> Net:
     return net
 
 
+@refusing
 def compose(first: Net, *rest: Net) -> Net:
     """One after the other: the outputs of each are the inputs of the next.  Nothing is used up.
 
@@ -399,6 +404,7 @@ def compose(first: Net, *rest: Net) -> Net:
     return net
 
 
+@refusing
 def tensor(*parts: Net) -> Net:
     """Side by side: inputs and outputs in order.
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from lineara.diagrams import node_kinds
 from lineara.diagrams.net import Meter, Net, Node, Wire
+from lineara.diagrams.refuse import refusing
 from lineara.diagrams.types import Arrow, Base, Foreign, Stack, Type, array_of, show
 from lineara.errors import DiagramError
 from lineara.facts.gc_pause import uncollected
@@ -97,6 +98,7 @@ LANGUAGE = Language(GRAMMAR, DiagramError, _TERMINALS)
 
 
 @uncollected
+@refusing
 def parse(text: str, file: str = "") -> Net:
     """The diagram of a text; a DiagramError shows the place of what is wrong.
 

@@ -39,6 +39,7 @@ from lineara.diagrams.moments import (
 from lineara.diagrams.net import Net, Node, Wire, copied, topological
 from lineara.diagrams.one_step import left
 from lineara.diagrams.pictured import Pictured, pictured
+from lineara.diagrams.refuse import refusing
 from lineara.diagrams.show import show
 from lineara.diagrams.still import Place, seen, stands
 from lineara.diagrams.svg import STYLE, Namer, Shape, drawn, element, number
@@ -253,6 +254,7 @@ def _place(line: str) -> tuple[str, int]:
 # --- the page -------------------------------------------------------------------------------------
 
 
+@refusing
 def page(
     net: Net,
     title: str = "Step by step",

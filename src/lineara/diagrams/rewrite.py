@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 
 from lineara.diagrams.canonical import canonical, held
 from lineara.diagrams.net import Net, Node, Wire, copied, every_net, fresh_id
+from lineara.diagrams.refuse import refusing
 from lineara.diagrams.stepper import Step
 from lineara.errors import DiagramError
 
@@ -186,6 +187,7 @@ def _filled(node: Node, body: Net, bodies: dict[str, Net]) -> Net:
 class Rewriter:
     """A diagram that rules are applied to; `log` has a Step for each application."""
 
+    @refusing
     def __init__(self, net: Net, rules: Sequence[Rule]) -> None:
         self.net = copied(net)
         self.rules = rules
@@ -228,6 +230,7 @@ class Rewriter:
             yield self.fire(*pair)
 
 
+@refusing
 def rewritten(net: Net, rules: Sequence[Rule], limit: int = 10_000) -> Net:
     r"""The diagram after the rules have been applied as often as they match.
 

@@ -18,6 +18,7 @@ import numpy as np
 from lineara.diagrams.canonical import Canon, canonicals
 from lineara.diagrams.net import Net, Node, Wire
 from lineara.diagrams.node_kinds import KINDS
+from lineara.diagrams.refuse import refusing
 from lineara.diagrams.types import Arrow, Base, E, Foreign, Stack, Type, of_array, show_all
 from lineara.diagrams.types import show as show_type
 from lineara.facts.hints import Shaped, Value
@@ -26,6 +27,7 @@ from lineara.facts.types import type_of
 Names = Mapping[Wire, str]
 
 
+@refusing
 def show(net: Net, names: Names | None = None) -> str:
     """The text of a diagram; `names` may name wires, the others are numbered.
 

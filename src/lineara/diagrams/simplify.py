@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from lineara.diagrams.net import Net, Node, Wire, copied, every_net, fresh_id, nodes_in
+from lineara.diagrams.refuse import refusing
 from lineara.diagrams.stepper import Step
 from lineara.diagrams.types import R, Type
 from lineara.facts.gc_pause import uncollected
@@ -41,6 +42,7 @@ Schema = Callable[["Simplifier", Node], Changed | None]
 
 
 @uncollected
+@refusing
 def simplify(net: Net, finite_math: bool = False, rng: random.Random | None = None) -> Net:
     """A smaller diagram that computes the same; the given one stays as it is.
 

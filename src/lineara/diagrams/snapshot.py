@@ -35,10 +35,12 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 
 from lineara.diagrams.net import Net, Node, Wire, every_net, fresh_id
+from lineara.diagrams.refuse import refusing
 from lineara.diagrams.stepper import Derivation, Frame, Pair, Step
 from lineara.diagrams.types import Type
 
 
+@refusing
 def history(net: Net, rng: random.Random | None = None) -> Iterator[tuple[Step, Net, Net]]:
     """Each step of a derivation with the diagrams before and after it.
 
@@ -55,6 +57,7 @@ def history(net: Net, rng: random.Random | None = None) -> Iterator[tuple[Step, 
         before = after
 
 
+@refusing
 def snapshot(d: Derivation) -> Net:
     """The diagram as it is now; changing it changes nothing in the derivation.
 

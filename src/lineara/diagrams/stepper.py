@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from lineara.diagrams.adjoint import backward, bundled, forward, residuals
 from lineara.diagrams.net import Meter, Net, Node, Wire, Wires, fresh_id
 from lineara.diagrams.node_kinds import back
+from lineara.diagrams.refuse import refusing
 from lineara.diagrams.types import Type, hat, tan
 from lineara.errors import DiagramError
 from lineara.facts.gc_pause import uncollected
@@ -124,6 +125,7 @@ class Derivation:
     `diagram` is what there is now, frames and all, and `result` what there is at the end.
     """
 
+    @refusing
     def __init__(self, net: Net) -> None:
         self.meter = Meter()
         self.root = Net(self.meter)

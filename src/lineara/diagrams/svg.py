@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from lineara.diagrams.layout import DOTS, HEAD, Picture, Placed, Point, Region, Routed, layout
 from lineara.diagrams.net import Net, Wire, every_net
+from lineara.diagrams.refuse import refusing
 from lineara.diagrams.show import show, show_kind
 from lineara.diagrams.sweeps import flow
 from lineara.diagrams.types import Arrow, B, E, R, Stack, Type, Z
@@ -330,6 +331,7 @@ def drawn(
     return picture, scene(picture, namer, names), names
 
 
+@refusing
 def svg(
     net: Net,
     fold: int | Collection[int] | None = None,

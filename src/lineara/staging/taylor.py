@@ -39,7 +39,9 @@ def taylor(f: Callable[..., Any], x: Any, directions: Sequence[Any], order: int)
     Raises StructureError or ShapeError for directions that are not like x, TypeMismatchError for an
     order that is no whole number or below 0, for arguments without derivative and for complex
     directions of real numbers, NoRuleError for
-    an operation that has no series, and where f cannot be traced what `trace` raises.
+    an operation that has no series, and where f cannot be traced what `trace` raises.  At a point
+    where f is singular nothing is raised: its first derivative that does not exist is infinite or
+    NaN, and so may be all after it.
 
     >>> taylor(np.exp, 0.0, [1.0], 4)
     array([1.        , 1.        , 0.5       , 0.16666667, 0.04166667])
@@ -57,10 +59,13 @@ def derivatives(f: Callable[..., Any], x: Any, order: int) -> Any:
     In place of each array of the result comes an array of shape (order + 1, *its shape).
 
     Raises TypeMismatchError for an x that is not one real or complex number, and what `taylor`
-    raises.
+    raises.  Where f is singular, derivatives are infinite or NaN from the first that does not
+    exist on: the root has none at 0.
 
     >>> derivatives(np.sin, 0.0, 5)
     array([ 0.,  1.,  0., -1.,  0.,  1.])
+    >>> derivatives(np.sqrt, 0.0, 2)
+    array([ 0., inf, nan])
     """
     if not may_move(x) or kind_of_number(x) == "-" or type_of(x).shape:
         raise TypeMismatchError(
