@@ -453,7 +453,7 @@ def _close_touched(zeros: Zeros, node: Node, kind: Kind, values: list[Any]) -> A
     source, closed = node.value, dict(zip(_memo(node.rest), values, strict=True))
     if kind.cls is dict:
         return Touched(source, zeros, closed)
-    if kind.cls in (list, tuple) and len(source) > _LONG and _has_parts(source[0]):
+    if kind.cls in (list, tuple) and len(source) > _LONG and _may_be_read_later(source[0]):
         made = zeros.opened(source)
         made._lineara.memo.update(closed)
         if kind.cls is list:
@@ -479,5 +479,5 @@ def _of_one_class(source: Sequence[Any]) -> type | None:
     return classes[0] if len(classes) == 1 else None
 
 
-def _has_parts(x: dict[Any, Any]) -> bool:
-    return isinstance(x, np.ndarray) or _kind(x) is not None
+def _may_be_read_later(x: Tree) -> bool:
+    return type(x) is float or isinstance(x, np.ndarray) or _kind(x) is not None

@@ -30,7 +30,8 @@ class ListFront(Front):
     def _lineara_open(cls: Any, state: State) -> Any:
         self = list.__new__(cls)
         object.__setattr__(self, "_lineara", state)
-        list.extend(self, [UNREAD] * list.__len__(state.source))
+        list.append(self, UNREAD)
+        list.__imul__(self, list.__len__(state.source))
         if state.kind.has_dict:
             open_attributes(self, state)
         return self

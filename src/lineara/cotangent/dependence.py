@@ -461,11 +461,11 @@ def _stacked(blocks: list[Any]) -> Any:
 
 def _taken(matrix: Any, which: np.ndarray) -> Any:
     """Rows by their numbers; one below 0 is empty."""
-    if len(which) and which.min() < 0:
-        rows = matrix.shape[0]
-        matrix = _stacked([matrix, _empty(1, matrix.shape[1])])
-        which = np.where(which < 0, rows, which)
-    return matrix[which]
+    starts, ends = matrix.indptr[which], matrix.indptr[1:][which]
+    counts = np.where(which < 0, 0, ends - starts)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    ahead = np.repeat(starts - indptr[:-1], counts)
+    return _csr(matrix.indices[ahead + np.arange(len(ahead))], indptr, matrix.shape[1])
 
 
 def _one_place(at: Any, shape: tuple[int, ...]) -> int | None:
