@@ -172,6 +172,16 @@ def test_what_runs_a_statement_of_a_paper_exists():
     assert missing == []
 
 
+def test_each_statement_of_a_paper_is_run_by_something():
+    text = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    tables = re.findall(r"^\| statement \|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.M)
+    assert len(tables) == 4  # one for each of the four systems
+    rows = [row for table in tables for row in table.splitlines()]
+    assert [r for r in rows if "`tests/" not in r and not r.startswith("| *")] == []
+    files = {file for row in rows for file in re.findall(r"`((?:src|tests)/[\w/]+\.py)`", row)}
+    assert [file for file in files if not (ROOT / file).exists()] == []
+
+
 def test_the_reading_order_counts_its_lines():
     rows = reading_order()
     for file, stop, count, _ in rows:
