@@ -15,7 +15,7 @@ import pytest
 
 SOURCE = Path(__file__).parent.parent / "src"
 LAYERS = """
-    __main__  cli  demo | explorer | distributed | crosscheck
+    __main__  cli  demo  explorer | distributed | crosscheck
     lineara
     bridges
     numpy | random | testing | calculus | diagrams | frameworks

@@ -28,6 +28,7 @@ COMMANDS = {
     "crosscheck": ("lineara.crosscheck.command", "run random programs through all four engines"),
     "cache": ("lineara.cli.cache", "where compiled code is kept on disk; remove it"),
     "calculus": ("lineara.cli.calculus", "run, trace and differentiate terms of the calculus"),
+    "explore": ("lineara.explorer.command", "a page on a function: source, stages, costs a line"),
     "diagram": ("lineara.cli.diagram", "draw a program, and its differentiation step by step"),
 }
 

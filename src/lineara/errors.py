@@ -106,6 +106,16 @@ def user_line(frame: FrameType | None = None) -> str:
     return describe_line(code.co_filename, frame.f_lineno, code.co_name)
 
 
+def user_place() -> str:
+    """`path:number` of the user's line, or the empty string.
+
+    >>> user_place().rpartition(":")[0]
+    '<doctest lineara.errors.user_place[0]>'
+    """
+    frame = user_frame(sys._getframe(1))
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
 def describe_line(filename: str, lineno: int, function: str) -> str:
     """`model.py:12 in loss: y = x @ w`."""
     source = linecache.getline(filename, lineno).strip()

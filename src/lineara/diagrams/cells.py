@@ -15,6 +15,7 @@ taken in it; a residual goes straight down, from a node to the way back through 
 True
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -59,14 +60,19 @@ def cells(d: Derivation, fired: Sequence[tuple[Redex, Step]]) -> tuple[dict[str,
     return area.places, area.bends
 
 
-def beside(places: dict[str, Place], moment: Moment) -> None:
+def beside(places: dict[str, Place], bends: Bends, moment: Moment) -> None:
     """Places for what is new in a simplification: where it is needed, or where it came from.
 
     What the gradient adds to an adjoint stands on the right of it.
     """
-    new = [
-        n for net in every_net(moment.net) for n in net.nodes.values() if str(n.id) not in places
-    ]
+    new_ids = {str(old): str(new) for old, new in moment.same}
+    for name, at in list(places.items()):
+        owner = re.split("[io]", name)[0]
+        if owner in new_ids:
+            places[new_ids[owner] + name[len(owner) :]] = at
+    bends.update([(new, bends[old]) for old, new in moment.same if old in bends])
+    nets = every_net(moment.net)
+    new = [n for net in nets for n in net.nodes.values() if str(n.id) not in places]
     edge = max([p.x + p.width for p in places.values()], default=0.0)
     for i, node in enumerate(new):
         item = plain_item(node, label_of(node))

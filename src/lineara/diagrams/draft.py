@@ -125,7 +125,7 @@ class Draft:
                 sides.append(first)
             sides.append(real)
 
-        inputs = [net.input(w.type, w.linear) for w in self.inputs]
+        inputs = [net.input(w.type, w.linear).called(w.name, w.line) for w in self.inputs]
         for w, real in zip(self.inputs, inputs, strict=True):
             made(w, real)
         for e in self.entries:
@@ -133,7 +133,7 @@ class Draft:
             types = [w.type for w in e.outs]
             outs = net.add(e.kind, ins, name=e.name, data=e.data, bodies=e.bodies, gives=types)
             for w, real in zip(e.outs, outs, strict=True):
-                real.linear = w.linear
+                real.called(w.name, w.line).linear = w.linear
                 made(w, real)
         net.output(*[ends[w].popleft() for w in outputs])
         return net

@@ -96,6 +96,8 @@ class _Drawing:
         d = self.program.defs[name]
         draft = Draft()
         env = {p: draft.input(self.wire_type(p.type), p.linear) for p in (*d.xs, *d.lxs)}
+        for p, w in env.items():
+            w.name = p.name
         if name in within or (not self.unfold and name in self.drawn):
             kinds = [(t, False) for t in d.results] + [(t, True) for t in d.lresults]
             outs = draft.add(
@@ -133,7 +135,9 @@ class _Drawing:
                 outs = yield from self.leaf(b.rhs, env, d, within, b.vars)
             else:
                 outs = yield from self.block(b.rhs, env, d, within)
-            env.update(zip(b.vars, outs, strict=True))
+            for v, w in zip(b.vars, outs, strict=True):
+                env[v] = w
+                w.line = w.line or v.line
         return (yield from self.block(e.leaf, env, d, within))
 
     def leaf(

@@ -7,12 +7,12 @@
 ['', 'blue', 'O-op', 'O-id', 'G-op', 'G-id']
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
 from lineara.diagrams.abstraction_laws import Frames
-from lineara.diagrams.net import Net, Node, nodes_in
+from lineara.diagrams.net import Net, Node, every_net, nodes_in
 from lineara.diagrams.one_step import Leaving
 from lineara.diagrams.pictured import LAWS, RULES
 from lineara.diagrams.simplify import Simplifier, only_evaluates, source, target
@@ -34,7 +34,7 @@ class Moment:
     erased        the id of what the step took away, as the moment before drew it
     made          the ids of the nodes that are new
     at            the node that a rule of differentiation fired at
-    same          an old id and a new one that are one thing, which moves
+    same          old ids and new ones of what is one thing, which moves
     leaving       of a step that changes nothing but what is at one node
     """
 
@@ -44,7 +44,7 @@ class Moment:
     erased: int = 0
     made: tuple[int, ...] = ()
     at: Node | None = None
-    same: tuple[int, int] | None = None
+    same: tuple[tuple[int, int], ...] = ()
     leaving: tuple[Derivation, Leaving, Step] | None = None
     _net: Net | None = None
 
@@ -113,12 +113,22 @@ def applied(net: Net) -> Net:
 def simplified(adjoint: Net, visit: Visit, longest: int = LONGEST) -> None:
     """Visit every moment of the simplification of a gradient."""
     s = Simplifier(applied(adjoint))
-    visit(
-        Moment("", "The adjoint, applied to 1: the gradient. Now it is simplified.", lambda: s.net)
-    )
+    said = "The adjoint, applied to 1: the gradient. Now it is simplified."
+    visit(Moment("", said, lambda: s.net, same=tuple(_alike(adjoint, s.net))))
     for step in s.steps():
         short_enough(step.number, longest)
         visit(Moment(step.rule, RULES.get(step.rule, ""), lambda: s.net, step.node, step.made))
+
+
+def _alike(net: Net, copy: Net) -> Iterator[tuple[int, int]]:
+    """The ids of the nodes and wires of a diagram, and those of a copy of it."""
+    for a, b in zip(every_net(net), every_net(copy), strict=True):
+        for w, v in zip(a.inputs, b.inputs, strict=True):
+            yield w.id, v.id
+        for n, m in zip(a.nodes.values(), b.nodes.values(), strict=True):
+            yield n.id, m.id
+            for w, v in zip(n.outs, m.outs, strict=True):
+                yield w.id, v.id
 
 
 def has_gradient(net: Net) -> None:
@@ -134,16 +144,16 @@ def _drawn_as(d: Derivation, redex: Redex) -> int:
     return d.ghosts.get((redex.frame.id, redex.node.id), redex.node.id)
 
 
-def _taken_over(redex: Redex, step: Step) -> tuple[int, int] | None:
+def _taken_over(redex: Redex, step: Step) -> tuple[tuple[int, int], ...]:
     """A node that leaves ORANGE is the one outside: it moves there."""
     node = redex.node
     if node is None or redex.frame.kind != "ORANGE":
-        return None
+        return ()
     for i in step.made:
         other = redex.frame.net.nodes[i]
         if (other.kind, other.name) == (node.kind, node.name):
-            return node.id, i
-    return None
+            return ((node.id, i),)
+    return ()
 
 
 def _said(rule: str, redex: Redex) -> str:

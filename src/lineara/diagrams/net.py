@@ -33,9 +33,12 @@ def fresh_id() -> int:
 
 
 class Wire:
-    """A wire: its type, and its two ends, (node or net, port).  An end at a net is an interface."""
+    """A wire: its type, and its two ends, (node or net, port).  An end at a net is an interface.
 
-    __slots__ = ("id", "linear", "source", "target", "type")
+    Of a traced function it may have the name of an argument, and the user's line `file:number`.
+    """
+
+    __slots__ = ("id", "line", "linear", "name", "source", "target", "type")
 
     def __init__(self, type: Type, id: int | None = None, linear: bool = False) -> None:
         self.type = type
@@ -43,6 +46,12 @@ class Wire:
         self.linear = linear  # of a linear variable: drawn apart
         self.source: tuple[Any, Any] | None = None
         self.target: tuple[Any, Any] | None = None
+        self.name = self.line = ""
+
+    def called(self, name: str, line: str) -> "Wire":
+        """This wire, with a name and a line."""
+        self.name, self.line = name, line
+        return self
 
     def __repr__(self) -> str:
         return f"w{self.id}"
@@ -333,10 +342,10 @@ def copied(net: Net, meter: Meter | None = None) -> Net:
         new = copies[id(n)] = Net(meter)
         wires: dict[Wire, Wire] = {}
         for w in n.inputs:
-            wires[w] = new.input(w.type, w.linear)
+            wires[w] = new.input(w.type, w.linear).called(w.name, w.line)
         for node in n.nodes.values():
             for w in node.outs:
-                wires[w] = Wire(w.type, linear=w.linear)
+                wires[w] = Wire(w.type, linear=w.linear).called(w.name, w.line)
         for node in n.nodes.values():
             other = Node(new, node.kind, node.name, node.held, [copies[id(b)] for b in node.bodies])
             new.place(other, [wires[w] for w in node.ins], [wires[w] for w in node.outs])

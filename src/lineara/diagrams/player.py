@@ -91,8 +91,8 @@ class Reel:
 
     def visit(self, m: Moment) -> None:
         """One more shot."""
-        if m.same:
-            self.namer.same(*m.same)
+        for old, new in m.same:
+            self.namer.same(old, new)
         if self.shots and m.erased:
             self.shots[-1].fires = self.namer.key(m.erased)
         names = self.namer.named(m.net) if self.texts or self.still else {}
@@ -154,7 +154,7 @@ def differentiation(
     if gradient:
 
         def visit(m: Moment) -> None:
-            beside(reel.places, m)
+            beside(reel.places, reel.bends, m)
             reel.visit(m)
 
         simplified(d.result(), visit)
@@ -190,8 +190,8 @@ def sheet(net: Net, gradient: bool = False, law: str = "") -> str:
     seen: list[tuple[Moment, list[Shape], float, float, str]] = []
 
     def visit(m: Moment) -> None:
-        if m.same:
-            namer.same(*m.same)
+        for old, new in m.same:
+            namer.same(old, new)
         picture, shapes, names = drawn(m.net, namer=namer)
         seen.append((m, shapes, picture.width, picture.height, show(m.net, names)))
 

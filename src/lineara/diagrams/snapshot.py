@@ -96,7 +96,7 @@ class _Picture:
         pair = self.boxes.get(net.owner.id) if net.owner else None
         inputs = [w for _, w in self.residuals(pair, pair.within, ())] if pair else []
         for w in (*inputs, *net.inputs):
-            wires[w.id] = other = Wire(w.type, w.id, w.linear)
+            wires[w.id] = other = Wire(w.type, w.id, w.linear).called(w.name, w.line)
             other.source = (new, len(new.inputs))
             new.inputs.append(other)
         nodes: list[tuple[Node, list[Wire], list[Wire]]] = []

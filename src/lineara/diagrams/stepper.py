@@ -137,7 +137,7 @@ class Derivation:
         self.ghosts: dict[Any, int] = {}
         self.became: dict[tuple[int, str, int], int] = {}  # wires of bodies, and what they are
         self._result: Net | None = None
-        ins = tuple([self.root.input(hat(t)) for t in net.takes])
+        ins = tuple([self.root.input(hat(w.type)).called(w.name, w.line) for w in net.inputs])
         self._blue(net, None, self.root, ins)
 
     # --- asking -----------------------------------------------------------------------------

@@ -65,6 +65,9 @@ class Namer:
     def name(self, w: Wire, stem: str) -> str:
         """The name of a wire."""
         if w.id not in self.names:
+            if w.name and w.name not in self.names.values():
+                self.names[w.id] = w.name
+                return w.name
             stem = "f" if isinstance(w.type, Arrow) else "e" if w.type == E else stem
             self.last[stem] = n = self.last.get(stem, 0) + 1
             self.names[w.id] = f"{'~' * w.linear}{stem}{n}"

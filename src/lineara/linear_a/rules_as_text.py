@@ -43,10 +43,12 @@ class Emitter:
         self.samples = samples  # what rules see for dimensions that are variables
         self.bindings: list[ir.Binding] = []
         self.like = "k"  # what results of operations on values are called
+        self.line = ""  # the user's, of what is being written
+        self.seek: Callable[[], str] | None = None  # tells that line, where it is asked for
 
     def fresh(self, like: str, t: Type, linear: bool = False) -> ir.Var:
         """A variable with a name that is free."""
-        return ir.Var(self.names(like), t, linear)
+        return ir.Var(self.names(like), t, linear, self.seek() if self.seek else self.line)
 
     def bind(self, like: str, t: Type, leaf: ir.Leaf, linear: bool = False) -> ir.Var:
         """The variable that a leaf with one result is bound to."""

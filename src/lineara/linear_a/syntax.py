@@ -23,14 +23,18 @@ from lineara.facts.types import ArrayType, Type
 
 
 class Var:
-    """A variable: its name without the sigil, its type, and whether it is linear."""
+    """A variable: its name without the sigil, its type, and whether it is linear.
 
-    __slots__ = ("linear", "name", "type")
+    `line` is the user's, `file:number`, that its value comes from; empty where nobody asked.
+    """
 
-    def __init__(self, name: str, type: Type, linear: bool = False) -> None:
+    __slots__ = ("line", "linear", "name", "type")
+
+    def __init__(self, name: str, type: Type, linear: bool = False, line: str = "") -> None:
         self.name = name
         self.type = type
         self.linear = linear
+        self.line = line
 
     def __repr__(self) -> str:
         return f"~{self.name}" if self.linear else self.name
@@ -452,6 +456,15 @@ def reads(b: Binding) -> Vars:
     if isinstance(b, Unpack):
         return (b.arg,)
     return occurrences(b.rhs)
+
+
+def line_of(e: "Binding | Leaf | Block") -> str:
+    """The user's line that a binding or a leaf is of: of what it binds or else reads."""
+    if isinstance(e, Let | Unpack):
+        lines = [v.line for v in (*e.vars, *reads(e)) if v.line]
+    else:
+        lines = [v.line for v in occurrences(e)[::-1] if v.line]
+    return lines[0] if lines else ""
 
 
 def free(e: "Leaf | Block") -> dict[Var, None]:

@@ -91,7 +91,8 @@ class Erase(ir.Mapped):
         k = len(self.types(outcome[1][:nlc]))
         if len(ts) == nc or not k:
             return loop
-        rs = [ir.Var(self.names("r"), t) for t in (*ts[:nc], *us[:k], *ts[nc:], *us[k:])]
+        line = ir.line_of(loop)
+        rs = [ir.Var(self.names("r"), t, line=line) for t in (*ts[:nc], *us[:k], *ts[nc:], *us[k:])]
         self.bound(rs, loop)
         m = len(ts)
         return ir.Ret((*rs[:nc], *rs[nc + k : m + k], *rs[nc : nc + k], *rs[m + k :]))
@@ -99,7 +100,7 @@ class Erase(ir.Mapped):
     def binder(self, v: ir.Var) -> ir.Var:
         """The non-linear variable for a binder."""
         if v.linear:
-            self.vars[v] = ir.Var(v.name, v.type)
+            self.vars[v] = ir.Var(v.name, v.type, line=v.line)
         return self.at(v)
 
     def binding(self, b: ir.Binding) -> None:
@@ -123,7 +124,7 @@ class Erase(ir.Mapped):
         match e:
             case ir.Read(args=(a,)):
                 (part, _) = type_of_leaf(self.program, e).lxs
-                y = ir.Var(self.names("y"), part)
+                y = ir.Var(self.names("y"), part, line=ir.line_of(e))
                 self.bound([y], self.lookup(self.at(a), e))
                 return ir.Ret((y, self.at(a)))
             case ir.Dup(args=(a,)):

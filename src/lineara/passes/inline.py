@@ -89,7 +89,7 @@ class _Body(ir.Mapped):
 
     def binder(self, v: ir.Var) -> ir.Var:
         """A variable with a name that is free."""
-        self.vars[v] = ir.Var(self.names(v.name), v.type, v.linear)
+        self.vars[v] = ir.Var(self.names(v.name), v.type, v.linear, v.line)
         return self.vars[v]
 
 

@@ -330,7 +330,9 @@ class _Jvp:
         self.places = dict(around)
         self.discard([phi.pop(x) for x in list(phi) if x not in last])
         for i, b in enumerate(block.bindings):
+            self.out.line = ir.line_of(b)
             self.binding(b, phi, last, i)
+        self.out.line = ir.line_of(block.leaf)
         leaf = self.ending(block.leaf, phi, on)
         made = ir.Block(tuple(self.out.bindings), leaf)
         self.out.bindings, self.places = outside, around

@@ -69,12 +69,14 @@ class _Simplify:
         self.products: dict[ir.Var, ir.Binding] = {}  # where linear products are bound
         self.gone: set[ir.Binding] = set()
         self.dropped: dict[ir.Var, None] = {}
+        self.line = ""  # the user's, of the binding at hand
         self.saved = 0  # work of what is gone, at least, less that of new drops
 
     def definition(self) -> ir.Def:
         """The simplified definition; the old one where drops would cost more than they save."""
         d = self.d
         self.block(d.body)
+        self.line = ir.line_of(self.last)
         results = [self.fresh("r", t, False) for t in d.results]
         results += [self.fresh("r", t, True) for t in d.lresults]
         self.let(results, self.last)  # named, so that the rules apply to the leaf too
@@ -89,7 +91,7 @@ class _Simplify:
 
     def fresh(self, like: str, v: Any, linear: bool) -> ir.Var:
         """A variable with a name that is free."""
-        return ir.Var(self.names(like), v, linear)
+        return ir.Var(self.names(like), v, linear, self.line)
 
     def find(self, v: ir.Var) -> ir.Var:
         """The variable that a variable is finally replaced by."""
@@ -109,6 +111,7 @@ class _Simplify:
     def block(self, block: ir.Block) -> None:
         """The bindings, flattened; the leaf is kept in `last`."""
         for b in block.bindings:
+            self.line = ir.line_of(b)
             if isinstance(b, ir.Unpack):
                 self.unpack(b)
             else:

@@ -104,8 +104,10 @@ class _Transpose:
         for b in e.bindings:
             code = any(v.linear for v in (*b.vars, *ir.reads(b)))
             (linear if code else self.out.bindings).append(b)
+        self.out.line = ir.line_of(e.leaf)
         m = self.expression(e.leaf, cs)
         for b in reversed(linear):
+            self.out.line = ir.line_of(b)
             given = [m.pop(v) for v in b.vars]
             if isinstance(b, ir.Unpack):
                 m[b.arg] = c = self.fresh(b.arg)

@@ -183,6 +183,7 @@ class _Unzip:
         self.names = ir.Names([v.name for v in ir.binders(self.d)])
         self.context: list[ir.Binding] = []
         self.tape: Type | Family = Product()
+        self.line = ""  # the user's, of what is being unzipped
         self.dims = self.program.dims(name)
 
     def split(self) -> list[str]:
@@ -303,7 +304,7 @@ class _Unzip:
 
     def fresh(self, like: str, type_: Any, linear: bool = False) -> ir.Var:
         """A variable with a name that is free."""
-        return ir.Var(self.names(like), type_, linear)
+        return ir.Var(self.names(like), type_, linear, self.line)
 
     def named(self, n: ir.Leaf) -> list[ir.Var]:
         """The variables of the non-linear results, bound if they have no names yet."""
@@ -332,6 +333,7 @@ class _Unzip:
         """ULet, UUnpack and ULUnpack."""
         linear: list[ir.Binding] = []
         for b in block.bindings:
+            self.line = ir.line_of(b)
             if isinstance(b, ir.Unpack):
                 (linear if b.arg.linear else self.context).append(b)
                 continue
@@ -342,6 +344,7 @@ class _Unzip:
             lxs = tuple([v for v in b.vars if v.linear])
             if not is_empty(m):
                 linear.append(ir.Let(lxs, short(m)))
+        self.line = ir.line_of(block.leaf)
         n, m = self.expression(block.leaf)
         return n, short(flat(linear, m))
 

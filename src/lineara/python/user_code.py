@@ -56,6 +56,7 @@ class Reading:
     sites        the exceptions that may be raised in them, by their codes
     told         what conditions tell of these, by their variables
     rooms        for how many items there is room in lists whose growth depends on values
+    lines        whether variables of the program know the user's lines
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Reading:
         self.way, self.calls, self.function, self.inputs = way, calls, function, inputs
         self.recursive: dict[CodeType, set[int]] = {}
         self.rooms = Rooms() if rooms is None else rooms
+        self.lines = False
         self.begin()
 
     def begin(self) -> None:

@@ -11,8 +11,8 @@ simplified    both         without dead code, copies, zeros and what is computed
 import difflib
 import functools
 import html
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from lineara.linear_a.check import check
 from lineara.linear_a.cost import size
 from lineara.linear_a.program import Program
 from lineara.linear_a.show import show_program
+from lineara.linear_a.syntax import Def
 from lineara.passes.derivatives import with_vjp
 from lineara.passes.erase import erase
 from lineara.passes.jvp import jvp
@@ -48,6 +49,7 @@ class Stage:
     definitions: tuple[str, ...]
     work: int | None  # of the definitions that are run at this stage; None: it depends on values
     size: int  # of what the pass added
+    defs: Mapping[str, Def] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def heading(self) -> str:
@@ -98,7 +100,7 @@ class Stages:
             types = {k: t for k, t in program.types.items() if k not in before.types}
             defs = {k: d for k, d in program.defs.items() if before.defs.get(k) is not d}
             text = show_program(types, defs)
-            self.stages.append(Stage(name, text, entries, work, size(Program(types, defs))))
+            self.stages.append(Stage(name, text, entries, work, size(Program(types, defs)), defs))
             before = program
         plain = policy is store_all  # store_all recomputes nothing in the reverse pass
         proved = (
@@ -128,14 +130,19 @@ class Stages:
     @functools.cached_property
     def machine_code(self) -> Listing:
         """The value and the cotangents of the arguments, compiled as one."""
-        vjp = self.staged.name + VJP
-        program = erase(self.whole, vjp)
-        listed = machine_code_listing(simplify(program, *program.reached(vjp + E)), vjp + E)
+        listed = machine_code_listing(self.compiled, self.staged.name + VJP + E)
         if isinstance(listed, str):
             raise StagingError(
                 f"stages: there is no machine code: {listed}; the program runs interpreted"
             )
         return listed
+
+    @functools.cached_property
+    def compiled(self) -> Program:
+        """The program of the value and the cotangents as one, which machine code is made of."""
+        vjp = self.staged.name + VJP
+        program = erase(self.whole, vjp)
+        return simplify(program, *program.reached(vjp + E))
 
     def value_and_grad(self, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         """The value and the gradient, by the last stage; the function has one real result."""

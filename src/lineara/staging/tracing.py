@@ -23,7 +23,7 @@ from lineara.containers.foreign_arrays import is_foreign, refuse_foreign
 from lineara.containers.points import manifold_of
 from lineara.containers.proxy import Places, is_lazy
 from lineara.engines import Outcome, direct
-from lineara.errors import LeakedVariableError, StagingError, TypeMismatchError
+from lineara.errors import LeakedVariableError, StagingError, TypeMismatchError, user_place
 from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.pickled import Making, Remade
 from lineara.facts.primitive import op
@@ -389,6 +389,7 @@ def _traced(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], reading:
     name, calls, begun = definition_name(f), reading.calls, time.perf_counter()
     with open_level(StagedLevel) as level:
         level.reading = reading
+        level.out.seek = user_place if reading.lines else None
         copied = seen(f)  # before the arguments, whose classes are looked at again in this run
         given = level.arguments = Given(level, f, args, kwargs, not calls)
         level.shared.names(name)

@@ -83,13 +83,28 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
     >>> trace(tripled, 1.0)(2.0)
     162.0
     """
+    return _trace(f, args, kwargs, False)
+
+
+def trace_with_lines(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Staged:
+    """The program that f is, as `trace` gives it; its variables know the user's lines.
+
+    >>> trace_with_lines(lambda x: x * x, 3.0)(4.0)
+    16.0
+    """
+    return _trace(f, args, kwargs, True)
+
+
+def _trace(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], lines: bool) -> Staged:
     given: Any = (args, kwargs)
     leaves, structure = flatten(given)
     rooms = Rooms()
     known = not any([isinstance(v, Traced) for v in leaves])
     while True:
         try:
-            staged = traced(f, given[0], given[1], Reading(STRUCTURED, False, f, rooms))
+            reading = Reading(STRUCTURED, False, f, rooms)
+            reading.lines = lines
+            staged = traced(f, given[0], given[1], reading)
             if rooms.at and known:  # is there room enough, for these arguments?
                 staged.run(*args, **kwargs)
             return staged
@@ -142,4 +157,4 @@ def static(value: Leaf) -> Any:
     raise error
 
 
-__all__ = ["static", "trace"]
+__all__ = ["static", "trace", "trace_with_lines"]
