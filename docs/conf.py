@@ -22,13 +22,14 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
+    "sphinx_gallery.gen_gallery",
     "mathml",
     "pages",
     "plain_docstrings",
 ]
 root_doc = "index"
 templates_path = ["_templates"]
-exclude_patterns = ["_ext", "_static", "_templates", "**.ipynb_checkpoints"]
+exclude_patterns = ["_ext", "_static", "_templates", "gallery/**/*.ipynb", "gallery/**/*.zip"]
 nitpicky = False
 keep_warnings = False
 suppress_warnings = ["config.cache"]  # functions among the settings of the gallery
@@ -59,6 +60,23 @@ os.environ["IPYTHONDIR"] = str(IPYTHON)
 os.environ["MATPLOTLIBRC"] = str(HERE / "_static" / "matplotlibrc")
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
+
+# --- gallery ---------------------------------------------------------------------------------
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples/gallery",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "within_subsection_order": "FileNameSortKey",
+    "reset_modules": ("pictures.style",),
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "min_reported_time": 1e9,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "thumbnail_size": (360, 250),
+}
 
 # --- names -------------------------------------------------------------------------------------
 

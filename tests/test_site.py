@@ -58,13 +58,13 @@ def listed(module: str) -> list[str]:
 
 def test_every_public_name_has_a_page():
     modules = {"errors", "geometry", "testing"}  # modules that are no names of `import *`
-    assert listed("lineara") == sorted({*lineara.__all__, *modules})
+    assert listed("lineara") == sorted({*lineara.__all__, *modules}), "list it in docs/api/index.md"
 
 
 @pytest.mark.parametrize("name", ["calculus", "diagrams", "policies", "random", "testing"])
 def test_every_public_name_of_a_module_has_a_page(name: str):
     module = importlib.import_module(f"lineara.{name}")
-    assert listed(module.__name__) == sorted(module.__all__)
+    assert listed(module.__name__) == sorted(module.__all__), "list it in docs/api/index.md"
 
 
 def test_every_error_is_among_the_names():
