@@ -57,7 +57,12 @@ def listed(module: str) -> list[str]:
 
 
 def test_every_public_name_has_a_page():
-    modules = {"errors", "geometry", "testing"}  # modules that are no names of `import *`
+    modules = {
+        "distributed",
+        "errors",
+        "geometry",
+        "testing",
+    }  # modules that are no names of `import *`
     assert listed("lineara") == sorted({*lineara.__all__, *modules}), "list it in docs/api/index.md"
 
 
