@@ -3,7 +3,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 
-.PHONY: demo test test-all test-long test-peers test-distributed test-xla test-libraries test-conformance test-bounds fuzz mutate mutate-rules mutate-native bench docs lint format clean
+.PHONY: demo test test-all test-long test-peers test-distributed test-xla test-libraries test-conformance test-bounds test-browser fuzz mutate mutate-rules mutate-native bench docs lint format clean
 .NOTPARALLEL:
 unexport PYTHONDONTWRITEBYTECODE  # each process of a test would compile the library anew
 
@@ -16,7 +16,7 @@ test: .venv/with-test  # what a change should see: all but slow tests, an eighth
 test-all: .venv/with-test  # every test and doctest
 	$(PY) -m pytest -q -n auto --all
 
-test-long: test-peers test-distributed test-xla test-libraries test-conformance test-bounds docs  # what takes longest: other libraries, other people's tests
+test-long: test-peers test-distributed test-xla test-libraries test-conformance test-bounds docs test-browser  # what takes longest: other libraries, other people's tests
 
 test-peers: .venv/with-test .venv/with-peers  # the same derivatives from torch, JAX and autograd
 	$(PY) -m pytest -q -n auto --all tests/peers
@@ -35,6 +35,9 @@ test-conformance: .venv/with-test  # NumPy's own tests and Python's, inside of a
 
 test-bounds: .venv/with-test  # machine code that looks at each place before it reads or writes there
 	$(PY) -m pytest -q -n auto --all --bounds tests/engines
+
+test-browser: .venv/with-test .venv/with-browser  # the pages in Debian's chromium, driven by Playwright
+	$(PY) -m pytest -q --all tests/browser
 
 fuzz: .venv/with-test  # the properties of the passes on 100,000 random programs, 5,000 Python functions, 50,000 captured ones, 100,000 scripts, 3,000 calls of NumPy's functions, of the calculus and the diagrams on 20,000; the four engines on 100,000; machine code on 10,000, and called 10,000,000 times
 	$(PY) tests/linear_a/fuzz.py

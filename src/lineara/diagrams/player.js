@@ -419,6 +419,7 @@ function toggle(key) {
   shut.delete(key) || shut.add(key);
   at("fold").value = "";
   render(true);
+  drawn.get(key)?.element?.focus({ preventScroll: true });  // it was put in its order anew
   map();
 }
 

@@ -1,0 +1,215 @@
+"""The player and the explorer in Debian's chromium, driven by Playwright: `make test-browser`."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from diagrams.test_layout import WORKED
+from diagrams.test_player import chain
+
+import lineara
+from lineara.diagrams import page, parse
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""
+)
+pytestmark = pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium to open pages with")
+SCREENS = {
+    "light": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"},
+    "dark": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark"},
+    "mobile": {"viewport": {"width": 390, "height": 780}, "color_scheme": "light"},
+}
+
+
+def wave(x, w):
+    y = np.sin(x) * w
+    for _ in range(20):
+        y = np.tanh(y)
+    return np.sum(np.abs(y))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_api.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    texts = {
+        "small": page(parse(WORKED), "Worked", gradient=True),
+        "large": page(chain(300), "300 operations"),
+        "explorer": lineara.explore(wave, np.ones(3), 2.0).page,
+    }
+    for name, text in texts.items():
+        (folder / f"{name}.html").write_text(text)
+    return {name: folder / f"{name}.html" for name in texts}
+
+
+@pytest.fixture
+def opened(browser, files):
+    """Opens a page on a screen; at the end nothing must have been written to its console."""
+    contexts, said = [], []
+
+    def open_(name: str, screen: str = "light", at: str = ""):
+        context = browser.new_context(reduced_motion="reduce", **SCREENS[screen])
+        contexts.append(context)
+        shown = context.new_page()
+        shown.on("pageerror", lambda e: said.append(str(e)))
+        shown.on("console", lambda m: said.append(m.text))
+        shown.goto(f"{files[name].as_uri()}{at}")
+        return shown
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert said == []
+
+
+def count(shown) -> int:
+    return int(shown.locator("#count").inner_text().split()[0])
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("name", ["small", "large", "explorer"])
+def test_nothing_is_cut_off_and_all_that_can_be_used_has_a_name(opened, name, screen):
+    shown = opened(name, screen, "#7" if name != "explorer" else "")
+    assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    cut = shown.evaluate(
+        """() => [...document.querySelectorAll("h1, h2, p, button, label, output")]
+        .filter(e => e.getClientRects().length && e.scrollWidth > e.clientWidth + 1
+          && getComputedStyle(e).display !== "inline").map(e => e.outerHTML)"""
+    )
+    assert cut == []
+    unnamed = shown.evaluate(
+        """() => [...document.querySelectorAll("button, input, select, [role=button], [tabindex]")]
+        .filter(e => !(e.ariaLabel || e.textContent.trim() || e.labels?.length))
+        .map(e => e.outerHTML)"""
+    )
+    assert unnamed == []
+
+
+@pytest.mark.parametrize("step", [0, 6, 18, 34])
+def test_a_label_lies_in_its_node_and_can_be_read(opened, step):
+    shown = opened("small", at=f"#{step}")
+    outside = shown.evaluate(
+        """() => [...document.querySelectorAll("#over g")].filter(g => {
+          const label = g.querySelector("text.label"), node = g.querySelector(".node");
+          if (!label || !node) return false;
+          const a = label.getBoundingClientRect(), b = node.getBoundingClientRect();
+          return a.width && (a.left < b.left || a.right > b.right);
+        }).map(g => g.textContent)"""
+    )
+    assert outside == []
+    small = shown.evaluate(
+        """() => [...document.querySelectorAll("#world text")].filter(t => {
+          const s = parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a;
+          return t.getClientRects().length && t.getBBox().width && s < 8.99;
+        }).map(t => t.textContent)"""
+    )
+    assert small == []
+
+
+def test_every_control_of_the_player(opened):
+    shown = opened("small")
+    for control, at in (("next", 1), ("next", 2), ("back", 1), ("last", 34), ("first", 0)):
+        shown.locator(f"#{control}").click()
+        assert count(shown) == at
+    for key, at in (("ArrowRight", 1), ("ArrowLeft", 0), ("End", 34), ("Home", 0)):
+        shown.keyboard.press(key)
+        assert count(shown) == at
+    shown.locator("#steps").select_option("6")
+    assert count(shown) == 6
+    assert shown.locator("#said").inner_text().startswith("add leaves ORANGE")
+    shown.locator("#slider").fill("18")
+    assert count(shown) == 18
+    assert "18 of 34" in (shown.locator("#slider").get_attribute("aria-valuetext") or "")
+    shown.locator("#speed").select_option("700")
+    shown.locator("#play").click()
+    assert shown.get_by_role("button", name="Pause").count() == 1
+    shown.wait_for_function("document.getElementById('count').textContent.startsWith('19')")
+    shown.locator("#play").click()
+    shown.locator("#language").select_option("1")
+    assert shown.locator("#text").inner_text().startswith("(x")
+
+
+def test_boxes_shut_and_open_and_their_wires_end_at_them(opened):
+    shown = opened("small", at="#18")
+    boxes = shown.locator("#stage [data-box]")
+    many, wires = boxes.count(), shown.locator("#wires path").count()
+    box = boxes.first
+    box.focus()
+    shown.keyboard.press("Enter")
+    assert box.get_attribute("aria-expanded") == "false"
+    assert boxes.count() < many
+    assert 0 < shown.locator("#wires path").count() < wires
+    shown.keyboard.press("Enter")
+    assert boxes.count() == many
+    shown.locator("#fold").select_option("shut")
+    assert boxes.count() < many
+    shown.locator("#fold").select_option("open")
+    assert shown.locator("#wires path").count() == wires
+
+
+def test_a_view_of_300_operations_has_the_elements_that_it_shows_and_follows(opened):
+    shown = opened("large")
+    for step in (100, 700, 903):
+        shown.locator("#slider").fill(str(step))
+        assert shown.locator("#world *").count() < 1200
+        mark = shown.locator("#over .fires, #over .new").first
+        if step != 903:
+            box, stage = mark.bounding_box(), shown.locator("#stage").bounding_box()
+            assert box is not None
+            assert stage is not None
+            assert stage["x"] <= box["x"] <= stage["x"] + stage["width"]
+    before = shown.locator("#world").get_attribute("transform")
+    for key in ("+", "-", "0", "f"):
+        shown.keyboard.press(key)
+        after = shown.locator("#world").get_attribute("transform")
+        assert after != before, key
+        before = after
+    shown.locator("#map").click(position={"x": 30, "y": 50})
+    assert shown.locator("#world").get_attribute("transform") != before
+
+
+def test_a_line_is_marked_wherever_it_went(opened):
+    shown = opened("explorer")
+    line = shown.locator("#source .row", has_text="np.tanh(y)")
+    line.hover()
+    for name in ("captured", "jvp", "transposed", "simplified", "machine code", "diagram"):
+        shown.get_by_role("tab", name=name, exact=True).click()
+        line.hover()
+        assert shown.locator("#panel .on").count() > 0, name
+    assert "tanh" in " ".join(shown.locator("#panel .on").all_text_contents())
+    shown.get_by_role("tab", name="captured", exact=True).click()
+    shown.locator("#panel .row", has_text="sin(").first.hover()
+    assert "np.sin(x)" in shown.locator("#source .on").inner_text()
+
+
+def test_the_explorer_by_keyboard_and_its_slider(opened):
+    shown = opened("explorer")
+    shown.locator("#source").focus()
+    shown.keyboard.press("Home")
+    shown.keyboard.press("ArrowDown")
+    assert "np.sin(x)" in shown.locator("#source .on").inner_text()
+    shown.keyboard.press("Escape")
+    assert shown.locator("#source .on").count() == 0
+    shown.get_by_role("tab", name="captured", exact=True).focus()
+    shown.keyboard.press("ArrowRight")
+    assert shown.get_by_role("tab", selected=True).inner_text() == "jvp"
+    policy = shown.locator("#chosen").inner_text()
+    shown.locator("#policy").fill("1")
+    assert shown.locator("#chosen").inner_text() != policy
+    assert "a second time" in shown.locator("#said").inner_text()
+    for name in ("sparsity", "kinks"):
+        shown.get_by_role("tab", name=name, exact=True).click()
+        assert shown.locator("#panel").inner_text()
+    shown.locator("#metric").select_option("2")
+    assert shown.locator("#source .cost i").count() > 0
+    shown.locator("#slow button").first.click()
+    assert shown.locator("#source .pinned").count() == 1
