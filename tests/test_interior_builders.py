@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from test_given_builders import LINEAR, READS_ALL
 
 import lineara
 from lineara import Coo, LowRank, Rows, custom_vjp
@@ -84,6 +85,25 @@ def test_what_reaches_a_value_in_between_keeps_its_class(name):
         assert type(g) is kind
         dense = g.finish() if hasattr(g, "finish") else g
         np.testing.assert_allclose(dense, expected, rtol=1e-13, atol=1e-15)
+
+
+READ = {
+    "rows": lambda y: np.sum(y[[0, -1, 0]] ** 2) + np.sum(y[1:] * y[:-1]),
+    "elements": lambda y: np.sum(y[..., -1] ** 2) + np.sum(y.reshape(-1)[[0, 2, 0]]),
+    "all and a row": lambda y: np.sum(y) + np.sum(np.sin(y[-1])),
+    "rules": lambda y: LOW(y) ** 2 + OWN(2 * y) + OWN(y) if np.ndim(y) == 2 else y[0] * 1.0,
+}
+
+
+@pytest.mark.parametrize("name", [*LINEAR, *READS_ALL])
+def test_what_is_read_of_a_result_has_the_gradient_of_the_dense_sweep(name):
+    f = LINEAR[name][0] if name in LINEAR else READS_ALL[name]
+    for read in READ.values():
+        whole = lambda x, read=read: np.sum(read(f(x)) + f(2 * x)[0])  # noqa: E731
+        expected = lineara.grad(whole)(X)
+        g = lineara.grad(whole, sparse=True)(X)
+        dense = g.finish() if hasattr(g, "finish") else g
+        np.testing.assert_allclose(dense, expected, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ sequence.
 >>> length(3.0)
 Traceback (most recent call last):
 ...
-lineara.errors.DiagramError: length: text must be a text, and float was given
+lineara.errors.DiagramError: length: text must be a str, and float was given
 """
 
 import functools
@@ -27,9 +27,10 @@ WORDS = {
     "Net": "a diagram, which lineara.diagram draws of a function and diagrams.parse reads",
     "Foliation": "a foliation, which diagrams.foliated gives",
     "Derivation": "a derivation, which diagrams.Derivation begins",
-    "str": "a text",
+    "str": "a str",
     "Sequence": "a list or a tuple",
 }
+PUBLIC = {"read": "rules"}  # functions that have another name in `lineara.diagrams`
 
 
 def refusing(f: Callable[P, T]) -> Callable[P, T]:
@@ -42,7 +43,7 @@ def refusing(f: Callable[P, T]) -> Callable[P, T]:
     stated = {name: kind for name, kind in kinds.items() if kind is not None}
     places = [*signature.parameters]
     rest = next((n for n, p in signature.parameters.items() if p.kind is p.VAR_POSITIONAL), "")
-    called = f.__qualname__.removesuffix(".__init__")
+    called = PUBLIC.get(f.__name__, f.__qualname__.removesuffix(".__init__"))
 
     @functools.wraps(f)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
