@@ -9,7 +9,7 @@ sequence.
 >>> length(3.0)
 Traceback (most recent call last):
 ...
-lineara.errors.DiagramError: length: text must be a str, and float was given
+lineara.errors.DiagramError: length: text must be a str, and f64[] was given
 """
 
 import functools
