@@ -322,3 +322,17 @@ def test_the_page_opens_in_a_browser(tmp_path: Path):
 def test_a_diagram_without_nodes_has_a_page():
     shots = differentiation(parse("(x: R, y: R) => -> y, x")).shots
     assert [shot.rule for shot in shots] == ["", "blue", "O-id", "G-id"]
+
+
+EXAMPLES = Path(__file__).parent.parent.parent / "examples"
+
+
+def test_the_examples_to_draw_are_worth_it(tmp_path, capsys):
+    """A diagram with a closure, and a definition with a linear side, whose tape holds something."""
+    closure = str(EXAMPLES / "closure.diagram")
+    assert main(["diagram", closure, "--gradient", "-o", str(tmp_path / "a.html")]) == 0
+    assert len(film((tmp_path / "a.html").read_text())["shots"]) > 30
+    tangent = [str(EXAMPLES / "tangent.lina"), "--def", "f"]
+    assert main(["diagram", *tangent, "-o", str(tmp_path / "f.svg")]) == 0
+    assert main(["unzip", *tangent]) == 0
+    assert "type f.tape = <f64, f64, f64>" in capsys.readouterr().out
