@@ -14,9 +14,9 @@ TREE = re.compile(r"^```\{toctree\}\n(.*?)^```", re.DOTALL | re.MULTILINE)
 MADE = {"gallery/index"}  # pages that the build writes
 
 
-def entries(page: Path) -> set[Path]:
+def entries(page: Path) -> list[Path]:
     """The pages that the tables of contents of a page name."""
-    named: set[Path] = set()
+    named: list[Path] = []
     for tree in TREE.findall(page.read_text(encoding="utf-8")):
         for line in tree.splitlines():
             entry = re.sub(r".*<(.*)>", r"\1", line.strip())
@@ -25,7 +25,7 @@ def entries(page: Path) -> set[Path]:
             if entry in MADE:
                 continue
             listed = page.parent.glob(f"{entry}.md")
-            named |= {file.resolve() for file in listed if file != page}
+            named += [file.resolve() for file in listed if file != page]
             assert "*" in entry or (page.parent / f"{entry}.md").exists(), f"{page.name}: {entry}"
     return named
 
