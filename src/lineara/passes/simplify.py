@@ -7,7 +7,8 @@
     zeros                  ~a + 0 = ~a, x * 0 = 0, so are read and dup of 0; accum of 0 is ~a
     algebra                x * 1, x / 1, x - 0, x + (-0), -(-x), and 1 * ~a: exact for signed
                            zeros, infinities and NaN.  x + 0 is not (-0 + 0 is 0), nor is anything
-                           complex, where 1 has an imaginary part
+                           complex, where 1 has an imaginary part.  x to the power 1; where(k, x, y)
+    constants              sums, products and comparisons of whole numbers
     dead code              what is only dropped, and the drops; a drop of a linear result becomes
                            drops of what it is made from, where that is no more work
 
@@ -33,7 +34,12 @@ from lineara.linear_a.same_leaves import key_of
 from lineara.passes.unzip import flat
 
 UNCHANGING = ("reshape", "broadcast_to", "astype")  # where type and dtype stay as they are
-KEEPS = {"multiply": 1.0, "divide": 1.0, "subtract": 0.0, "add": -0.0}  # with this on the right
+KEEPS = {"multiply": 1.0, "divide": 1.0, "subtract": 0.0, "add": -0.0, "power": 1.0}
+"""What changes nothing on the right; on the left neither, where the operation commutes."""
+COMMUTE = ("multiply", "add")
+FOLDED = ("add", "subtract", "multiply", "negative", "equal", "not_equal", "less", "greater")
+"""What is exact on whole numbers in every ring that has them."""
+WHOLE = 2**31
 
 
 @uncollected
@@ -185,6 +191,10 @@ class _Simplify:
             self.at[binders[0]] = same
             self.saved += self.work(e, binders)
             return
+        folded = self.folded(binders, e)
+        if folded is not None:
+            self.saved += self.work(e, binders)
+            e = folded
         key = None if self.program.may_act(ir.Let(binders, e)) else key_of(e)
         if key is not None:
             known = self.known.get(key)
@@ -203,18 +213,36 @@ class _Simplify:
             return None
         (y,), x = binders, e.args[0]
         if e.name in KEEPS and not is_complex(y.type):
-            for x, k in (e.args, e.args[::-1]):
+            for x, k in (e.args, e.args[::-1])[: 1 + (e.name in COMMUTE)]:
                 if y.type == x.type and self.is_neutral(e.name, k, y.type):
                     return x
-                if e.name in ("divide", "subtract"):
-                    break
         elif y.type == x.type and e.name in UNCHANGING:
             return x
+        elif e.name == "where" and isinstance(held := self.made.get(x), ir.Lit):
+            chosen = e.args[1 if held.value else 2]
+            return chosen if chosen.type == y.type else None
         elif e.name == "negative":
             inner = self.made.get(x)
             if isinstance(inner, ir.Prim) and inner.name == "negative":
                 return inner.args[0]
         return None
+
+    def folded(self, binders: tuple[ir.Var, ...], e: ir.Leaf) -> ir.Lit | None:
+        """The whole number, or the truth, that a leaf is where its operands are whole numbers."""
+        if not isinstance(e, ir.Prim) or e.name not in FOLDED:
+            return None
+        numbers = []
+        for v in e.args:
+            held, t = self.made.get(v), v.type
+            if not isinstance(held, ir.Lit) or not isinstance(t, ArrayType):
+                return None
+            if t.shape or t.dtype.kind not in "fi":
+                return None
+            numbers.append(np.asarray(held.value, t.dtype)[()])
+        with np.errstate(over="ignore"):  # of few bits
+            value = e.primitive.evaluate(np, *numbers)
+        whole = all([abs(k) < WHOLE and k == int(k) for k in (*numbers, value)])
+        return ir.lit(value.item(), binders[0].type) if whole else None
 
     def is_neutral(self, name: str, k: ir.Var, t: Type) -> bool:
         """Whether a number on the right of an operation changes nothing; t is the result's type."""
