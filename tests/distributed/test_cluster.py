@@ -194,6 +194,20 @@ def test_a_chunk_that_raises_is_named_with_the_line_of_the_worker(client):
     )
 
 
+def test_a_chunk_that_raised_is_tried_again(client, tmp_path):
+    def late(chunk):
+        marker = tmp_path / "seen"
+        if chunk[0] == 7.0 and not marker.exists():
+            marker.touch()
+            raise FileNotFoundError(marker)
+        return chunk
+
+    chunks = [np.full(2, 7.0 * (i == 2)) for i in range(4)]
+    again = over.value_and_grad(losses.cubes, 0.5, chunks, client, load=late, retries=1)
+    assert (tmp_path / "seen").exists()
+    assert again == over.value_and_grad(losses.cubes, 0.5, chunks)
+
+
 def test_code_that_was_sent_has_its_line_too(client):
     def loss(w, chunk):
         return np.sum(w / chunk["no such key"])

@@ -151,6 +151,15 @@ def test_scipy_minimizes_it():
     assert m.unravel(fits.x)["w"] == pytest.approx(m.unravel(newton.x)["w"], abs=1e-3)
 
 
+def test_progress_is_a_line_on_stderr(capsys):
+    distributed.value_and_grad(losses.logistic, P, (X, Y), chunks=20, progress=True)
+    distributed.value_and_grad(losses.logistic, P, (X, Y), chunks=20, progress=False)
+    shown = capsys.readouterr()
+    assert shown.err.count("value_and_grad, chunks") == 1
+    assert "100%" in shown.err
+    assert shown.out == ""
+
+
 # --- exact sums -----------------------------------------------------------------------------------
 
 

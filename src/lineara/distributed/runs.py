@@ -253,7 +253,7 @@ def _progress(work: Work, how: How) -> Iterator[Callable[[], None]]:
     if not (console.is_terminal if how.progress is None else how.progress):
         yield lambda: None
         return
-    with Progress(console=console, transient=True) as line:
+    with Progress(console=console, transient=console.is_terminal) as line:
         task = line.add_task(f"{work.name}, chunks", total=work.chunks)
         yield lambda: line.advance(task)
 
