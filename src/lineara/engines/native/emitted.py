@@ -9,8 +9,11 @@ raises an exception of the user's) has no key; of such only what LLVM makes of t
 
 import hashlib
 import pickle
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from lineara.engines.native.cache import disk_cache
 from lineara.engines.native.emit import Site
@@ -19,6 +22,7 @@ from lineara.engines.native.lower import Lowered, lowered
 from lineara.engines.native.machine_code import Compiler
 from lineara.engines.native.numbers import Refused
 from lineara.engines.native.symbols import named
+from lineara.facts.types import ArrayType
 from lineara.linear_a.identity import identity
 from lineara.linear_a.program import Program
 from lineara.linear_a.unmade import Later
@@ -53,7 +57,13 @@ def found(program: Program, choices: Choices, key: str) -> Lowered | str | None:
     _keep_later(program)
     sites = Sites(program, choices)
     bound = [s._replace(answer=sites.answer(i)) for i, s in enumerate(code.sites)]
-    return replace(code, sites=bound, addresses=addresses, key=key)
+    inputs, outputs = own_dtypes(code.inputs), own_dtypes(code.outputs)
+    return replace(code, sites=bound, addresses=addresses, key=key, inputs=inputs, outputs=outputs)
+
+
+def own_dtypes(types: Sequence[ArrayType]) -> tuple[ArrayType, ...]:
+    """Types with the dtypes that NumPy's arrays have: pickle makes equal ones, which are others."""
+    return tuple([ArrayType(t.shape, np.dtype(t.dtype.str)) for t in types])
 
 
 def keep(program: Program, code: Lowered, machine_code: bytes) -> None:
