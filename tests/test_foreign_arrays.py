@@ -34,7 +34,7 @@ WAYS = {
     "jacobian": lambda x: lineara.jacobian(np.sin)(x),
     "jacrev": lambda x: lineara.jacrev(np.sin)(x),
     "hessian": lambda x: lineara.hessian(f)(x),
-    "hvp": lambda x: lineara.hvp(f, x, x),
+    "hvp": lambda x: lineara.hvp(f)(x, x),
     "vjp": lambda x: lineara.vjp(f, x)[1](1.0)[0],
     "linearize": lambda x: 1.0 @ lineara.linearize(f, x)[1],
     "a map of a map": lambda x: np.ones(3) @ lineara.linearize(np.sin, x)[1],

@@ -262,7 +262,7 @@ def test_what_else_gives_and_takes_labels():
         (jvp(lambda s: s**2, (S,), (ones,))[1], 2 * S),
         (vjp(lambda s: s**2, S)[1](ones)[0], 2 * S),
         (linearize(lambda s: s**2, S)[1].T @ ones, 2 * S),
-        (hvp(cube, S, ones), 6 * S),
+        (hvp(cube)(S, ones), 6 * S),
         (grad(lambda s: (grad(cube)(s) ** 2).sum())(S), 36 * S**3),
         (grad(lambda s: (cube(s), s * 2), has_aux=True)(S)[1], 2 * S),
         (grad(lineara.checkpoint(cube))(S), 3 * S**2),

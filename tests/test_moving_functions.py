@@ -48,7 +48,7 @@ def test_every_mode():
 
 
 def test_second_order():
-    assert hvp(product, at(), {"f": {"a": 1.0}, "s": 0.0}) == {"f": {"a": 180.0}, "s": 60.0}
+    assert hvp(product)(at(), {"f": {"a": 1.0}, "s": 0.0}) == {"f": {"a": 180.0}, "s": 60.0}
     assert hessian(product)(at())["f"]["a"]["s"] == 60.0
 
 

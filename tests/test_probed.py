@@ -205,7 +205,7 @@ def test_arrays_hessians_and_jacobians_inside():
         return hessian(f)(x)[0, 1] * f(x)
 
     def product(f):
-        return hvp(f, x, x) @ np.array([1.0, 2.0])
+        return hvp(f)(x, x) @ np.array([1.0, 2.0])
 
     e = np.exp(x[0] * x[1])
     f1, u1 = np.array([np.cos(x[0]) * x[1], np.sin(x[0])]), e * x[::-1]
@@ -237,7 +237,7 @@ def test_the_second_derivative_in_a_function():
 
     assert grad(first)(probed(cube)) @ u == pytest.approx(wanted, rel=1e-13)
     assert jvp(first, (probed(cube),), (u,))[1] == pytest.approx(wanted, rel=1e-13)
-    moved = hvp(functional, probed(cube), u)  # how points and cotangents move
+    moved = hvp(functional)(probed(cube), u)  # how points and cotangents move
     assert [p.at for p in moved] == [0.0, pytest.approx(u(2.0))]
     assert moved.probes[0].cotangent == pytest.approx(48 * u(2.0) + np.cos(8.0))
 
@@ -269,7 +269,7 @@ def random_number(pick, f, x, depth):
     if way == 7:
         y, pull = vjp(lambda y: f(y) * body(seed, y), again())
         return y * pull(again())[0]
-    return hvp(f, again(), again())
+    return hvp(f)(again(), again())
 
 
 @pytest.mark.parametrize("shard", shards(6))

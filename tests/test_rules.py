@@ -106,7 +106,7 @@ def test_every_mode_and_order_equals_the_plain_function(wave):
         yield jacfwd(w, argnums=1)(X, 1.5)
         yield jacrev(w, argnums=1)(X, 1.5)
         yield hessian(loss)(X, 1.5)
-        yield hvp(lambda x: loss(x, 1.5), X, V)
+        yield hvp(lambda x: loss(x, 1.5))(X, V)
         yield grad(lambda x: np.sum(grad(loss)(x, 1.5) * V))(X)
         yield grad(lambda a: grad(loss, argnums=1)(X, a))(1.5)
         yield jvp(lambda x: grad(loss)(x, 1.5), (X,), (V,))[1]
@@ -487,7 +487,7 @@ def test_linear_code_of_any_kind_has_every_mode_and_order():
     assert np.allclose(grad(loss)(X), grad(plain)(X))
     assert np.allclose(hessian(loss)(X), hessian(plain)(X))
     assert np.allclose(
-        grad(lambda x: np.sum(hvp(loss, x, V)))(X), grad(lambda x: np.sum(hvp(plain, x, V)))(X)
+        grad(lambda x: np.sum(hvp(loss)(x, V)))(X), grad(lambda x: np.sum(hvp(plain)(x, V)))(X)
     )
     assert np.allclose(jacfwd(lambda x: MATVEC(x, A))(X), A)
     assert np.allclose(jacrev(lambda x: MATVEC(x, A))(X), A)

@@ -379,7 +379,7 @@ def test_second_derivatives_of_containers_that_hold_more_than_numbers():
     H = hessian(energy)(p)
     np.testing.assert_allclose(H.w.w, np.diag(6 * p.n * p.a**2 * p.w))
     assert (H.a.name, H.name.a, H.n.a, H.a.n) == (0.0, 0.0, 0.0, 0.0)
-    along = hvp(energy, p, v)
+    along = hvp(energy)(p, v)
     np.testing.assert_allclose(along.w, H.w.a * v.a + H.w.w @ v.w)
     assert along.a == pytest.approx(H.a.a * v.a + H.a.w @ v.w)
     assert (along.name, along.nothing, along.on, along.n) == ("spring", None, True, 0.0)

@@ -828,7 +828,7 @@ def test_an_array_without_axes_has_the_derivatives_of_its_number(operation: str,
     second = (f(x + 1e-3) - 2 * f(x) + f(x - 1e-3)) / 1e-6
     assert lineara.grad(f)(x) == pytest.approx(first / 2e-6, rel=1e-6)
     assert lineara.jvp(f, (x,), (1.0,))[1] == pytest.approx(first / 2e-6, rel=1e-6)
-    assert lineara.hvp(f, x, 1.0) == pytest.approx(second, rel=1e-4, abs=1e-4)
+    assert lineara.hvp(f)(x, 1.0) == pytest.approx(second, rel=1e-4, abs=1e-4)
 
 
 @pytest.mark.parametrize("act", [abs, np.abs, lambda z: (-z * z).imag])

@@ -215,7 +215,7 @@ def test_nor_at_second_order(f, slope, bend):
     np.testing.assert_allclose(hessian(f)(X), np.diag(bend), rtol=1e-13, atol=1e-15)
     np.testing.assert_allclose(jacobian(grad(f), mode="reverse")(X), np.diag(bend), atol=1e-15)
     v = np.array([1.0, 2.0, 3.0])
-    np.testing.assert_allclose(hvp(f, X, v), bend * v, rtol=1e-13, atol=1e-15)
+    np.testing.assert_allclose(hvp(f)(X, v), bend * v, rtol=1e-13, atol=1e-15)
 
 
 @every_case
@@ -264,8 +264,8 @@ def test_nor_at_second_order_of_a_program(f, slope, bend):
     v = np.array([1.0, 2.0, 3.0])
     close(grad(lambda x: np.sum(grad(f)(x) * v), policy="store_all")(X), bend * v)
     close(grad(lambda x: jvp(f, (x,), (v,))[1], policy="store_all")(X), bend * v)
-    close(trace(lambda x: hvp(f, x, v), X)(X), bend * v)
-    close(vmap(lambda x: hvp(f, x, v))(np.stack([X, X]))[0], bend * v)
+    close(trace(lambda x: hvp(f)(x, v), X)(X), bend * v)
+    close(vmap(lambda x: hvp(f)(x, v))(np.stack([X, X]))[0], bend * v)
     close(trace(hessian(f), X)(X), np.diag(bend))
 
 

@@ -138,7 +138,7 @@ def check_grads(
 Flat = Callable[..., tuple[Any, ...]]
 
 
-def _flat(f: Callable[..., Any], args: tuple) -> tuple[Flat, list[Any]]:
+def _flat(f: Callable[..., Any], args: tuple[Any, ...]) -> tuple[Flat, list[Any]]:
     """f as a function of its moving leaves, with the leaves of its result; and those leaves."""
     leaves, structure = flatten(args)
     leaves = [as_numpy(v) if is_foreign(type(v)) else v for v in leaves]
@@ -337,7 +337,7 @@ class NanReport:
     __repr__ = __str__
 
 
-class Lines(list):
+class Lines(list[Any]):
     """A tape that knows the user's line of every entry, and the name of its operation."""
 
     def __init__(self) -> None:
@@ -541,7 +541,9 @@ def _is_finite(v: Value) -> bool:
     return v.dtype.kind not in "fc" or bool(np.all(np.isfinite(v)))
 
 
-def _names(args: tuple, leaves: Leaves, reached: list[Any], lifted: list[Any]) -> tuple[str, ...]:
+def _names(
+    args: tuple[Any, ...], leaves: Leaves, reached: list[Any], lifted: list[Any]
+) -> tuple[str, ...]:
     """The paths of the leaves that a NaN or infinity has reached."""
     if len(args) == 1 and isinstance(lifted[0], Traced):
         return ("args[0]",) * bool(reached)

@@ -4,7 +4,7 @@ import functools
 import operator
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from lineara.facts.types import ArrayType, is_complex, show_type, type_of
 from lineara.trees import LEAF, flatten, map_leaves, unflatten
 
 BLOCK = 1 << 24  # numbers that one batched sweep carries for a leaf
+
+X = TypeVar("X")
+Y = TypeVar("Y")
+Z = TypeVar("Z")
 
 Sweep = Callable[[list[Any]], list[Any]]
 
@@ -169,8 +173,8 @@ def _skipping(chart: Any, types: Iterator[ArrayType]) -> Space:
     return chart.space
 
 
-class LinearMap:
-    """A linear map between spaces of containers of arrays.
+class LinearMap(Generic[X, Y]):
+    """A linear map between spaces of containers of arrays, from vectors X to vectors Y.
 
     `L @ v` applies it, `w @ L` applies its transpose, `L.T` is its transpose (and `L.T.T` is `L`),
     `L2 @ L1` composes, `L + M`, `sum([L, M])`, `L - M`, `2 * L` and `L / 2` combine,
@@ -200,10 +204,10 @@ class LinearMap:
         work: Callable[[], Work],
         batch: Callable[[Sweep, "Basis"], list[Any]],
         *,
-        twin: "LinearMap | None" = None,
+        twin: "LinearMap[Y, X] | None" = None,
         tape: Any = None,
-        terms: "tuple[LinearMap, ...]" = (),
-        factors: "tuple[LinearMap, ...]" = (),
+        terms: "tuple[LinearMap[Any, Any], ...]" = (),
+        factors: "tuple[LinearMap[Any, Any], ...]" = (),
         scale: Any = None,
     ) -> None:
         self._forward = forward
@@ -229,7 +233,7 @@ class LinearMap:
         return self.codomain.size, self.domain.size
 
     @property
-    def T(self) -> "LinearMap":
+    def T(self) -> "LinearMap[Y, X]":
         """The transpose; its own transpose is this map again."""
         if self._twin is None:
             self._twin = LinearMap(
@@ -243,7 +247,7 @@ class LinearMap:
             )
         return self._twin
 
-    def __call__(self, v: Leaf) -> Any:
+    def __call__(self, v: X) -> Y:
         """The map applied to a vector: the same as `L @ v`."""
         return self.codomain.tree(self._forward(self.domain.leaves(v, "applying a linear map")))
 
@@ -251,26 +255,40 @@ class LinearMap:
         """The map on the leaves of a vector, as the leaves of the result."""
         return self._forward(leaves)
 
-    def between(self, domain: Space, codomain: Space, work: Work) -> "LinearMap":
+    def between(self, domain: Space, codomain: Space, work: Work) -> "LinearMap[Any, Any]":
         """The same map of the leaves between spaces that have these leaves."""
         sweeps = self._forward, self._back
         return LinearMap(*sweeps, domain, codomain, lambda: work, self._batch, tape=self.tape)
 
-    def __copy__(self) -> "LinearMap":
+    def __copy__(self) -> "LinearMap[X, Y]":
         return self
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> "LinearMap":
+    def __deepcopy__(self, memo: dict[int, Any]) -> "LinearMap[X, Y]":
         return self  # it has its own copy of what it needs
 
-    def __matmul__(self, other: object) -> Any:
+    @overload
+    def __matmul__(self, other: "LinearMap[Z, X]") -> "LinearMap[Z, Y]": ...
+    @overload
+    def __matmul__(self, other: X) -> Y: ...
+    @overload  # a Python float where NumPy's stubs say float64
+    def __matmul__(self: "LinearMap[np.float64, Y]", other: float) -> Y: ...
+    @overload
+    def __matmul__(self, other: Box) -> Any: ...
+    def __matmul__(self, other: Any) -> Any:
         if isinstance(other, LinearMap):
             return self._compose(other)
         return self.codomain.tree(self._forward(self.domain.leaves(other, "applying a linear map")))
 
-    def __rmatmul__(self, w: object) -> Any:
+    @overload
+    def __rmatmul__(self, w: Y) -> X: ...
+    @overload
+    def __rmatmul__(self: "LinearMap[X, np.float64]", w: float) -> X: ...
+    @overload
+    def __rmatmul__(self, w: Box) -> Any: ...
+    def __rmatmul__(self, w: Any) -> Any:
         return self.T(w)
 
-    def _compose(self, first: "LinearMap") -> "LinearMap":
+    def _compose(self, first: "LinearMap[Z, X]") -> "LinearMap[Z, Y]":
         if first.codomain != self.domain:
             raise ShapeError(
                 f"composing linear maps: the first gives {first.codomain}, but the second takes "
@@ -286,7 +304,7 @@ class LinearMap:
             factors=(self, first),
         )
 
-    def __add__(self, other: "LinearMap") -> "LinearMap":
+    def __add__(self, other: "LinearMap[X, Y]") -> "LinearMap[X, Y]":
         if not isinstance(other, LinearMap):
             return NotImplemented
         if (self.domain, self.codomain) != (other.domain, other.codomain):
@@ -303,18 +321,19 @@ class LinearMap:
             terms=(self, other),
         )
 
-    def __radd__(self, other: object) -> "LinearMap":  # the 0 that a sum begins with
+    def __radd__(self, other: int) -> "LinearMap[X, Y]":  # the 0 that a sum begins with
         return self if type(other) is int and other == 0 else NotImplemented
 
-    def __mul__(self, c: object) -> "LinearMap":
+    def __mul__(self, c: Any) -> "LinearMap[X, Y]":
         return self._scaled(operator.mul, c)
 
-    __rmul__ = __mul__
+    def __rmul__(self, c: Any) -> "LinearMap[X, Y]":
+        return self._scaled(operator.mul, c)
 
-    def __truediv__(self, c: object) -> "LinearMap":
+    def __truediv__(self, c: Any) -> "LinearMap[X, Y]":
         return self._scaled(operator.truediv, c)
 
-    def _scaled(self, by: Callable[[Any, Any], Any], c: Any) -> "LinearMap":
+    def _scaled(self, by: Callable[[Any, Any], Any], c: Any) -> "LinearMap[X, Y]":
         if isinstance(c, LinearMap) or np.ndim(c):
             return NotImplemented
         return LinearMap(
@@ -328,10 +347,10 @@ class LinearMap:
             scale=by(1.0, c),
         )
 
-    def __neg__(self) -> "LinearMap":
+    def __neg__(self) -> "LinearMap[X, Y]":
         return self * -1.0
 
-    def __sub__(self, other: "LinearMap") -> "LinearMap":
+    def __sub__(self, other: "LinearMap[X, Y]") -> "LinearMap[X, Y]":
         return self + (-other)
 
     def columns(self) -> list[Any]:

@@ -89,7 +89,7 @@ def test_small_vector_primitives_are_symbols(text, f):
         assert [p.parts[0].held for p in found.parts] == pytest.approx(list(wanted), rel=1e-13)
     second = f"\\u. J(\\u. ({slope}) u @ <1, 2>; <3, 4>) u"
     direction = np.array([3.0, 4.0])
-    hvp = lineara.hvp(lambda x: f(x, np.array(w)), np.array(x), direction) @ [1.0, 2.0]
+    hvp = lineara.hvp(lambda x: f(x, np.array(w)))(np.array(x), direction) @ [1.0, 2.0]
     assert calculus.function(second)(x) == pytest.approx(hvp, rel=1e-12)
     assert calculus.linear_a(second)(x) == pytest.approx(hvp, rel=1e-12)
 

@@ -62,8 +62,8 @@ COMPOSITIONS = {
     "jit of vjp": (lambda: jit(lambda x: vjp(f, x)[1](1.0))(X), lambda: vjp(f, X)[1](1.0)),
     "jvp of jit": (lambda: jvp(jit(f), (X,), (X,)), lambda: jvp(f, (X,), (X,))),
     "jit of jvp": (lambda: jit(lambda x: jvp(f, (x,), (x,)))(X), lambda: jvp(f, (X,), (X,))),
-    "hvp of jit": (lambda: hvp(jit(f), X, X), lambda: hvp(f, X, X)),
-    "jit of hvp": (lambda: jit(lambda x: hvp(f, x, x))(X), lambda: hvp(f, X, X)),
+    "hvp of jit": (lambda: hvp(jit(f))(X, X), lambda: hvp(f)(X, X)),
+    "jit of hvp": (lambda: jit(lambda x: hvp(f)(x, x))(X), lambda: hvp(f)(X, X)),
     "jacobian of jit": (
         lambda: jacobian(jit(lambda x: x * f(x)))(X),
         lambda: jacobian(lambda x: x * f(x))(X),

@@ -66,7 +66,7 @@ def test_gradient_and_hessian_vector_product(snippet):
         gradient = lineara.ravel(found)[0]
         assert close(gradient @ v, difference(on_vector, flat, v), 1e-7)
         if not snippet.kinked:
-            hvp = lineara.hvp(on_vector, flat, v)
+            hvp = lineara.hvp(on_vector)(flat, v)
             assert close(hvp, difference(lineara.grad(on_vector), flat, v), 1e-6)
 
 

@@ -572,7 +572,7 @@ class TestF16HigherOrder:
         x, v = np.array([1.2, 0.4, 2.0]), np.array([1.0, -2.0, 0.5])
         H = hessian(f)(x)
         assert np.allclose(H, H.T, rtol=1e-15)
-        assert np.allclose(H @ v, lineara.hvp(f, x, v), rtol=1e-13)
+        assert np.allclose(H @ v, lineara.hvp(f)(x, v), rtol=1e-13)
         assert np.allclose(H @ v, grad(lambda x: vdot(v, grad(f)(x)))(x), rtol=1e-13)
         assert np.allclose(H, lineara.jacrev(grad(f))(x), rtol=1e-13)
 

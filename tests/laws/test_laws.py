@@ -739,7 +739,7 @@ def test_p16_second_order_agrees_with_forward_over_forward(steps):
     f = lambda x: run(steps, x)  # noqa: E731
     v = np.arange(1.0, N + 1)
     twice = [jvp(lambda x, e=e: jvp(f, (x,), (e,))[1], (X,), (v,))[1] for e in np.eye(N)]
-    assert np.allclose(hvp(f, X, v), twice, rtol=1e-9, atol=1e-9)
+    assert np.allclose(hvp(f)(X, v), twice, rtol=1e-9, atol=1e-9)
 
 
 # The same in two dimensions, with aliases, masks, gathers and rows that are written.

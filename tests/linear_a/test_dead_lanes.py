@@ -172,20 +172,20 @@ def test_under_every_policy_at_both_orders(f, policy):
     same(grad(f, policy=policy)(X), expected)
     same(along(checkpoint(f, policy=policy), X), expected @ V)
     slope = grad(lambda x: np.sum(grad(f)(x) * V), policy=policy)
-    same(slope(X), hvp(f, X, V))
+    same(slope(X), hvp(f)(X, V))
 
 
 @every_case
 def test_in_traces_stages_and_lanes_at_both_orders(f):
-    expected, bent = grad(f)(X), hvp(f, X, V)
+    expected, bent = grad(f)(X), hvp(f)(X, V)
     same(along(f, X), expected @ V)
     same(stages(f, X).value_and_grad(X)[1], expected)
     same(trace(grad(f), X)(X), expected)
     same(trace(functools.partial(along, f), X)(X), expected @ V)
-    same(trace(lambda x: hvp(f, x, V), X)(X), bent)
+    same(trace(lambda x: hvp(f)(x, V), X)(X), bent)
     rows = np.stack([X, X + 1, X[::-1]])
     same(vmap(grad(f))(rows), [grad(f)(row) for row in rows])
-    same(vmap(lambda x: hvp(f, x, V))(rows)[0], bent)
+    same(vmap(lambda x: hvp(f)(x, V))(rows)[0], bent)
     same(grad(lambda rows: np.sum(vmap(f)(rows)), policy="store_all")(rows)[0], expected)
 
 
@@ -197,7 +197,7 @@ def test_what_a_while_loop_gives_counts_beside_vectors_with_masks():
         return np.sum(np.sin(np.where(x > 0, y, 2 * x)) + np.concatenate([y[:1], x[1:]]) ** 2)
 
     expected = grad(f)(X)
-    same(grad(functools.partial(along, f), policy="store_all")(X), hvp(f, X, V))
+    same(grad(functools.partial(along, f), policy="store_all")(X), hvp(f)(X, V))
     same(trace(functools.partial(along, f), X)(X), expected @ V)
     same(trace(grad(f), X)(X), expected)
 
@@ -341,11 +341,11 @@ def test_random_guarded_expressions_have_the_gradient_of_the_eager_engine(e):
         return np.sum(np.where(x > 0, evaluated(e, x), 0.0))
 
     with np.errstate(all="ignore"):
-        expected, bent = grad(f)(X), hvp(f, X, V)
+        expected, bent = grad(f)(X), hvp(f)(X, V)
         same(grad(f, policy="store_all")(X), expected)
         same(trace(grad(f), X)(X), expected)
         same(along(checkpoint(f, policy="recompute_all"), X), along(f, X))
-        same(trace(lambda x: hvp(f, x, V), X)(X), bent)
+        same(trace(lambda x: hvp(f)(x, V), X)(X), bent)
 
 
 def test_a_linear_map_of_nothing_gives_nothing():

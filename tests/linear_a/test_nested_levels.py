@@ -162,7 +162,7 @@ def test_lanes_in_a_differentiation_in_a_trace(f):
 
     for g in (
         lineara.grad(whole),
-        lambda v: lineara.hvp(whole, v, np.cos(v)),
+        lambda v: lineara.hvp(whole)(v, np.cos(v)),
         lambda v: lineara.jvp(whole, (v,), (np.cos(v),))[1],
         lineara.jacobian(lambda v: vmap(f)(v * v[::-1])),
     ):

@@ -41,7 +41,7 @@ def test_values_and_derivatives(name, point):
     assert gradient @ V == pytest.approx(slope(g, X, V), rel=1e-8, abs=1e-9)
     np.testing.assert_allclose(lineara.grad(g, policy="store_all")(X), gradient, rtol=1e-12)
     expected = slope(lineara.grad(g), X, V)
-    np.testing.assert_allclose(lineara.hvp(g, X, V), expected, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(lineara.hvp(g)(X, V), expected, rtol=1e-7, atol=1e-8)
 
 
 def test_a_base_may_move():

@@ -80,7 +80,7 @@ def test_value_gradient_and_second_derivative(form):
     assert np.sum(gradient * v) == pytest.approx(expected, rel=1e-8, abs=1e-8)
     assert lineara.jvp(f, (x,), (v,))[1] == pytest.approx(expected, rel=1e-8, abs=1e-8)
     second = slope(lineara.grad(f), x, v)
-    np.testing.assert_allclose(lineara.hvp(f, x, v), second, rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(lineara.hvp(f)(x, v), second, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def test_second_derivatives_at_points_with_a_case(name, wide):
     found = lineara.hessian(f)(np.array(point, float))
     np.testing.assert_allclose(found, np.array(want) / over, atol=1e-14)
     v = np.array([0.3, -1.1])
-    np.testing.assert_allclose(lineara.hvp(f, np.array(point, float), v), found @ v, atol=1e-14)
+    np.testing.assert_allclose(lineara.hvp(f)(np.array(point, float), v), found @ v, atol=1e-14)
 
 
 @pytest.mark.parametrize(("f", "at", "order", "want"), [

@@ -93,7 +93,7 @@ def test_value_gradient_and_second_derivative(form):
     assert np.sum(gradient * v) == pytest.approx(slope(f, x, v), rel=1e-7, abs=1e-8)
     assert lineara.jvp(f, (x,), (v,))[1] == pytest.approx(np.sum(gradient * v), rel=1e-10)
     second = slope(lineara.grad(f), x, v)
-    np.testing.assert_allclose(lineara.hvp(f, x, v), second, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(lineara.hvp(f)(x, v), second, rtol=1e-5, atol=1e-6)
 
 
 def test_a_large_matrix_is_refused_with_the_limit():

@@ -23,7 +23,7 @@ WAYS = {
     "grad": lambda x: lineara.grad(f)(x),
     "jacobian": lambda x: lineara.jacobian(np.sin)(x),
     "hessian": lambda x: lineara.hessian(f)(x),
-    "hvp": lambda x: lineara.hvp(f, x, x),
+    "hvp": lambda x: lineara.hvp(f)(x, x),
     "vjp": lambda x: lineara.vjp(f, x)[1](1.0)[0],
 }
 

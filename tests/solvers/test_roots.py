@@ -100,7 +100,7 @@ def test_every_order_and_nesting():
     assert np.allclose(hessian(f)(P), differences(grad(f), P), rtol=1e-6)
     for second in (jacrev(jacrev(f)), jacfwd(jacfwd(f)), jacrev(jacfwd(f))):
         assert np.allclose(second(P), hessian(f)(P), rtol=1e-9)
-    assert np.allclose(hvp(f, P, np.ones(2)), hessian(f)(P) @ np.ones(2))
+    assert np.allclose(hvp(f)(P, np.ones(2)), hessian(f)(P) @ np.ones(2))
     third = jacobian(hessian(f))(P)
     assert np.allclose(third, differences(hessian(f), P), rtol=1e-5)
 

@@ -30,9 +30,10 @@ from lineara.trees import flatten
 
 ASKED = "drawing a linear map"
 Lined = Sequence[tuple[str, str]]  # the operation and the line of each entry of a tape
+Map = LinearMap[Any, Any]
 
 
-def diagram_of(L: LinearMap, *cotangent: Any, lines: Lined = ()) -> Net:
+def diagram_of(L: Map, *cotangent: Any, lines: Lined = ()) -> Net:
     """The linear graph of a map, and a reverse sweep of the cotangent.
 
     Without a cotangent the sweep is of ones.  Raises DiagramError for a graph that is too large to
@@ -50,7 +51,7 @@ def diagram_of(L: LinearMap, *cotangent: Any, lines: Lined = ()) -> Net:
     return draft.done(*_map(L, ins, w, draft, lines))
 
 
-def _map(L: LinearMap, ins: list[Wire], w: Tree, draft: Draft, lines: Lined = ()) -> list[Wire]:
+def _map(L: Map, ins: list[Wire], w: Tree, draft: Draft, lines: Lined = ()) -> list[Wire]:
     """The wires of the results of a map on those of its arguments; the sweep is of w."""
     if L.tape is not None:
         return _graph(L, ins, w, draft, lines)
@@ -67,13 +68,18 @@ def _map(L: LinearMap, ins: list[Wire], w: Tree, draft: Draft, lines: Lined = ()
     return _product([M.T for M in reversed(T.factors)], scale, L, ins, w, draft)
 
 
-def _sum(maps: Sequence[LinearMap], ins: list[Wire], w: Tree, draft: Draft) -> list[Wire]:
+def _sum(maps: Sequence[Map], ins: list[Wire], w: Tree, draft: Draft) -> list[Wire]:
     sides = [_map(M, ins, w, draft) for M in maps]
     return [_added(wires, draft) for wires in zip(*sides, strict=True)]
 
 
 def _product(
-    maps: Sequence[LinearMap], scale: Leaf, L: LinearMap, ins: list[Wire], w: Tree, draft: Draft
+    maps: Sequence[Map],
+    scale: Leaf,
+    L: Map,
+    ins: list[Wire],
+    w: Tree,
+    draft: Draft,
 ) -> list[Wire]:
     """The graphs of the maps, of which the last is applied first, and of a multiple its factor."""
     sent = [] if scale is None else _scaled(L, scale, w)
@@ -94,13 +100,13 @@ def _product(
     ]
 
 
-def _scaled(L: LinearMap, scale: Any, w: Tree) -> list[Any]:
+def _scaled(L: Map, scale: Any, w: Tree) -> list[Any]:
     """What a multiple sends on: a number times each leaf of a cotangent."""
     known([scale])
     return [c * np.conj(scale) for c in L.codomain.dual.leaves(w, ASKED)]
 
 
-def _graph(L: LinearMap, ins: list[Wire], w: Tree, draft: Draft, lines: Lined) -> list[Wire]:
+def _graph(L: Map, ins: list[Wire], w: Tree, draft: Draft, lines: Lined) -> list[Wire]:
     """The graph of a tape."""
     if not lines:
         L, lines = _with_lines(L, w)
@@ -116,7 +122,7 @@ def _graph(L: LinearMap, ins: list[Wire], w: Tree, draft: Draft, lines: Lined) -
     ]
 
 
-def _with_lines(L: LinearMap, w: Tree) -> tuple[LinearMap, Lined]:
+def _with_lines(L: Map, w: Tree) -> tuple[Map, Lined]:
     """The map as its function makes it again, with the lines; the map alone if that is another."""
     origin = L.tape.origin
     if origin is None or len(L.tape.tape) > LIMIT:
@@ -133,7 +139,7 @@ def _with_lines(L: LinearMap, w: Tree) -> tuple[LinearMap, Lined]:
     return (again, tape.lines) if same else (L, ())
 
 
-def _turned(L: LinearMap, ins: list[Wire], w: Tree, draft: Draft) -> list[Wire]:
+def _turned(L: Map, ins: list[Wire], w: Tree, draft: Draft) -> list[Wire]:
     """The graph of a map whose transpose has a tape: every edge is turned, a copy is a sum."""
     T, lines = _with_lines(L.T, None)
     frozen = T.tape

@@ -16,7 +16,10 @@ from lineara.staging.capture import trace
 
 
 def diagram(
-    f: Callable[..., Any] | Term | LinearMap, *args: Any, by: str = "", unfold: bool = True
+    f: Callable[..., Any] | Term | LinearMap[Any, Any],
+    *args: Any,
+    by: str = "",
+    unfold: bool = True,
 ) -> Net:
     """The string diagram of a function, of a term of the calculus, or of a linear map's graph.
 

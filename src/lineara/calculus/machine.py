@@ -224,7 +224,7 @@ class Machine:
             bars = tape.back(number.index)
         return collect(bars)
 
-    def lifted(self, a: Any, t: Type, tape: Tape) -> tuple[Any, Callable[[dict], Any]]:
+    def lifted(self, a: Any, t: Type, tape: Tape) -> tuple[Any, Callable[[dict[Any, Any]], Any]]:
         """A value on a tape, and how its cotangent is read off the cotangents of numbers."""
         if t in DISCRETE:
             return a, lambda bars: Nothing(Dual(t))
@@ -247,7 +247,7 @@ class Machine:
         x = tape.number(a)
         return x, lambda bars: Number(bars.get(x.index, 0.0))
 
-    def _unbounded(self, item: Type, tape: Tape) -> tuple[Any, Callable[[dict], Any]]:
+    def _unbounded(self, item: Type, tape: Tape) -> tuple[Any, Callable[[dict[Any, Any]], Any]]:
         """A list of zeros, as long as what reads it."""
         read: dict[int, Any] = {}
 
@@ -512,21 +512,21 @@ def exhausted(name: str, fuel: int) -> CalculusError:
 # --- what an elementary term does -----------------------------------------------------------------
 
 
-def _copy(m: Machine, e: Term, values: list, env: dict) -> Any:
+def _copy(m: Machine, e: Term, values: list[Any], env: dict[Any, Any]) -> Any:
     return values[0]
 
 
-def _closure(m: Machine, e: Lam, values: list, env: dict) -> Any:
+def _closure(m: Machine, e: Lam, values: list[Any], env: dict[Any, Any]) -> Any:
     return Closure(e, {x: env[x] for x in e.free})
 
 
-def _dual_map(m: Machine, e: Any, values: list, env: dict) -> Any:
+def _dual_map(m: Machine, e: Any, values: list[Any], env: dict[Any, Any]) -> Any:
     s = e.parts[0]
     f = Closure(tm.Lam((s,), e.name, e.source), {x: env[x] for x in s.free if x != e.name})
     return m.gradient(f, zero(e.source), e.source, None, values[0])
 
 
-def _choice(m: Machine, e: Plain, values: list, env: dict) -> Any:
+def _choice(m: Machine, e: Plain, values: list[Any], env: dict[Any, Any]) -> Any:
     branch = e.parts[1 if values[0] else 2]
     return m.evaluate(branch, {x: env[x] for x in branch.free})
 
@@ -537,14 +537,14 @@ def _covector(value: Value) -> Any:
     return Number(value)
 
 
-def _sum(m: Machine, e: Sum, values: list, env: dict) -> Any:
+def _sum(m: Machine, e: Sum, values: list[Any], env: dict[Any, Any]) -> Any:
     total = values[0]
     for v in values[1:]:
         total = add(total, v)
     return total
 
 
-def _head(m: Machine, e: Plain, values: list, env: dict) -> Any:
+def _head(m: Machine, e: Plain, values: list[Any], env: dict[Any, Any]) -> Any:
     if isinstance(values[0], Nothing):
         return zero(e.type)
     if isinstance(values[0], Unbounded):
@@ -554,7 +554,7 @@ def _head(m: Machine, e: Plain, values: list, env: dict) -> Any:
     return values[0].head
 
 
-def _tail(m: Machine, e: Plain, values: list, env: dict) -> Any:
+def _tail(m: Machine, e: Plain, values: list[Any], env: dict[Any, Any]) -> Any:
     if isinstance(values[0], Nothing):
         return values[0]
     if isinstance(values[0], Unbounded):

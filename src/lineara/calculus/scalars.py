@@ -71,7 +71,9 @@ class Tagged(Box):
         """Levels of the calculus lie within everything else."""
         return INNERMOST + self.level
 
-    def interpret(self, primitive: Elementwise, args: tuple, params: dict[str, Any]) -> Any:
+    def interpret(
+        self, primitive: Elementwise, args: tuple[Any, ...], params: dict[str, Any]
+    ) -> Any:
         """The primitive as a function symbol."""
         assert not params, f"{primitive.name} has parameters, and no symbol has"
         return apply(declared()[primitive.name], args)

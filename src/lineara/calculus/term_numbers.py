@@ -12,7 +12,7 @@ from lineara.calculus.types import Dual, Product, R, Type
 from lineara.calculus.values import Along, Both, Closure, Number, is_number
 
 
-def numbers_of(v: tm.Term) -> list:
+def numbers_of(v: tm.Term) -> list[Any]:
     """The numbers in a value of R^n, in order; a zero counts as what it stands for.
 
     >>> numbers_of(tm.Pair((tm.num(1), tm.Pair((tm.num(2), tm.num(3))))))
@@ -35,19 +35,19 @@ def _width(t: Type) -> int:
     return _width(t.of) if isinstance(t, Dual) else 1
 
 
-def structure(numbers: list, t: Type) -> tm.Term:
+def structure(numbers: list[Any], t: Type) -> tm.Term:
     """Numbers as a value of a product of R, or the one value there is."""
     return _structure(iter(numbers), t)
 
 
-def _structure(numbers: Iterator, t: Type) -> tm.Term:
+def _structure(numbers: Iterator[Any], t: Type) -> tm.Term:
     if not isinstance(t, Product):
         held = next(numbers)
         return tm.num(held) if t == R and type(held) is not tm.ZeroTangent else tm.Literal((), held)
     return tm.Pair((_structure(numbers, t.left), _structure(numbers, t.right)))
 
 
-def symbol_value(symbol: Symbol, args: list) -> list:
+def symbol_value(symbol: Symbol, args: list[Any]) -> list[Any]:
     """f at numbers; of a declared symbol, by the machine.
 
     A product with what is zero by structure is so too.
@@ -66,7 +66,7 @@ def symbol_value(symbol: Symbol, args: list) -> list:
     return [y if isinstance(y, bool | int) else float(y)]
 
 
-def symbol_jvp(symbol: Symbol, args: list, tangents: list) -> list:
+def symbol_jvp(symbol: Symbol, args: list[Any], tangents: list[Any]) -> list[Any]:
     """Jf at numbers, along others; what is zero by structure meets no partial."""
     if symbol.name == "multiply":  # the partial in one factor is the other
         pairs = zip(tangents, reversed(args), strict=True)
@@ -96,7 +96,7 @@ def covector(symbol: Symbol, r: tm.Term, k: tm.Term) -> tm.Term:
     return _covector(iter(cotangents), symbol.takes)
 
 
-def _covector(numbers: Iterator, t: Type) -> tm.Term:
+def _covector(numbers: Iterator[Any], t: Type) -> tm.Term:
     if not isinstance(t, Product):
         number = next(numbers)
         return tm.Zero((), Dual(R)) if number is None else tm.Covec((tm.num(number),))
@@ -106,24 +106,24 @@ def _covector(numbers: Iterator, t: Type) -> tm.Term:
 # --- as the machine holds them --------------------------------------------------------------------
 
 
-def _nested(numbers: list, t: Type) -> Any:
+def _nested(numbers: list[Any], t: Type) -> Any:
     """The numbers as a value of the type."""
     return _held(iter(numbers), t)
 
 
-def _held(numbers: Iterator, t: Type) -> Any:
+def _held(numbers: Iterator[Any], t: Type) -> Any:
     if not isinstance(t, Product):
         return next(numbers)
     return _held(numbers, t.left), _held(numbers, t.right)
 
 
-def _functional(numbers: Iterator, t: Type) -> Any:
+def _functional(numbers: Iterator[Any], t: Type) -> Any:
     if not isinstance(t, Product):
         return Number(next(numbers))
     return Both(_functional(numbers, t.left), _functional(numbers, t.right))
 
 
-def _flat(value: Any) -> list:
+def _flat(value: Any) -> list[Any]:
     """The numbers of a vector or functional."""
     if isinstance(value, Number):
         return [value.r]

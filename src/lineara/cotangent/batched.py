@@ -17,7 +17,7 @@ class Batched(Box):
         self.v = v
         self.depth = depth
 
-    def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def interpret(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The primitive's batch rule, over the leading axis."""
         flags = tuple(isinstance(a, Batched) and a.depth == self.depth for a in args)
         values = tuple(a.v if b else a for a, b in zip(args, flags, strict=True))

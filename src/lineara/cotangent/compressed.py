@@ -86,7 +86,7 @@ class Compressed(Batched):
 
     # --- what primitives do ---------------------------------------------------------------------
 
-    def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def interpret(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The primitive on the lanes, or its batch rule on the dense batches."""
         if all([not isinstance(a, Box) or self._mine(a) for a in args]):
             y = self._on_lanes(primitive, args, params)
@@ -97,7 +97,7 @@ class Compressed(Batched):
     def _mine(self, a: Value) -> bool:
         return type(a) is Compressed and a.depth == self.depth
 
-    def _on_lanes(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def _on_lanes(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         name, flags = primitive.name, tuple(map(self._mine, args))
         if name in ("add", "subtract"):
             return self._sum(name, args, flags)
@@ -119,7 +119,11 @@ class Compressed(Batched):
         return None
 
     def _scaled(
-        self, primitive: Primitive, args: tuple, flags: tuple, params: dict[str, Any]
+        self,
+        primitive: Primitive,
+        args: tuple[Any, ...],
+        flags: tuple[Any, ...],
+        params: dict[str, Any],
     ) -> Any:
         """Products with what does not depend on the basis."""
         parts = tuple([a.values if mine else a for a, mine in zip(args, flags, strict=True)])
@@ -131,7 +135,7 @@ class Compressed(Batched):
             columns = np.broadcast_to(columns, values.shape)
         return Compressed(values, columns, self.count, self.last, self.depth)
 
-    def _sum(self, name: str, args: tuple, flags: tuple) -> Any:
+    def _sum(self, name: str, args: tuple[Any, ...], flags: tuple[Any, ...]) -> Any:
         a, b = args
         if not all(flags):  # the first contribution to a number
             other = b if flags[0] else a
@@ -167,7 +171,7 @@ class Compressed(Batched):
             *[part.transpose(order).reshape(lanes, *shape) for part in (self.values, self.columns)]
         )
 
-    def _chosen(self, args: tuple, flags: tuple) -> Any:
+    def _chosen(self, args: tuple[Any, ...], flags: tuple[Any, ...]) -> Any:
         """where(c, a, b): the lanes of a where c holds, those of b elsewhere."""
         if flags[0]:
             return None
@@ -191,7 +195,11 @@ class Compressed(Batched):
         return y
 
     def _moved(
-        self, primitive: Primitive, args: tuple, flags: tuple, params: dict[str, Any]
+        self,
+        primitive: Primitive,
+        args: tuple[Any, ...],
+        flags: tuple[Any, ...],
+        params: dict[str, Any],
     ) -> Any:
         """Each element is that of one operand at one place, or zero."""
         if any([not mine and np.any(a) for a, mine in zip(args, flags, strict=True)]):

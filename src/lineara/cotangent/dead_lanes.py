@@ -29,7 +29,7 @@ class Masked(Box):
         self.depth = depth
         self.strong = strong  # whether a computed zero times infinity is zero, too
 
-    def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def interpret(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The primitive applied to the values, with the mask of its result."""
         values = tuple(a.v if self._mine(a) else a for a in args)
         masks = [a.live if self._mine(a) else None for a in args]
@@ -53,7 +53,7 @@ class Masked(Box):
             )
         return self._made(primitive(*values, **params), self._any(masks, args))
 
-    def _any(self, masks: list, args: tuple) -> Any:
+    def _any(self, masks: list[Any], args: tuple[Any, ...]) -> Any:
         """Whether any lane lives: where none does, a linear map gives none."""
         mine = [m for a, m in zip(args, masks, strict=True) if self._mine(a)]
         if any(m is None for m in mine):
@@ -69,7 +69,9 @@ class Masked(Box):
             live = op("broadcast_to")(live, shape=type_of(v).shape)
         return Masked(v, live, self.depth, self.strong)
 
-    def _elementwise(self, primitive: Primitive, args: tuple, values: tuple, masks: list) -> Any:
+    def _elementwise(
+        self, primitive: Primitive, args: tuple[Any, ...], values: tuple[Any, ...], masks: list[Any]
+    ) -> Any:
         mine = [self._mine(a) for a in args]
         if all(mine):  # a sum: dead where all terms are
             if any(m is None for m in masks):
@@ -98,13 +100,15 @@ class Masked(Box):
         return self._made(op("where")(live, product, 0.0) if self.strong else product, live)
 
     @staticmethod
-    def _not_zero(factors: tuple, live: Value | None) -> Any:
+    def _not_zero(factors: tuple[Any, ...], live: Value | None) -> Any:
         """The mask of live lanes in which no factor is zero."""
         for factor in factors:
             live = _both(live, op("not_equal")(factor, 0))
         return live
 
-    def _moved(self, primitive: Primitive, masks: list, args: tuple, params: dict[str, Any]) -> Any:
+    def _moved(
+        self, primitive: Primitive, masks: list[Any], args: tuple[Any, ...], params: dict[str, Any]
+    ) -> Any:
         """The mask of a structural result or a sum: a lane is live if one of its terms is."""
         if all(m is None for m in masks) and primitive.name != "scatter":
             return None

@@ -41,7 +41,7 @@ class Dependent(Batched):
     has_type = True
 
     def __init__(
-        self, type: ArrayType, matrix: Any, count: int, depth: int, sets: list | None = None
+        self, type: ArrayType, matrix: Any, count: int, depth: int, sets: list[Any] | None = None
     ) -> None:
         self.type = type
         self._matrix = matrix
@@ -144,7 +144,7 @@ class Dependent(Batched):
             matrix = _taken(_stacked([self.matrix, rows]), which)
         self._matrix, self._sets = matrix, None
 
-    def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def interpret(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """What the result depends on."""
         with np.errstate(all="ignore"):
             t = primitive.result(*[type_of(a) if _is(a) else a for a in args], **params)
@@ -169,7 +169,9 @@ def seeds(types: Sequence[ArrayType], depth: int) -> list[Dependent]:
 # --- the rules of the kinds -----------------------------------------------------------------------
 
 
-def applied(primitive: Primitive, args: tuple, params: dict[str, Any], t: ArrayType) -> "Dependent":
+def applied(
+    primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], t: ArrayType
+) -> "Dependent":
     """What the result of a primitive, of type t, depends on; an argument, or a position, does."""
     mine = [a for a in args if isinstance(a, Dependent)]
     positions = [p for p in mentioned(params) if isinstance(p, Dependent)]
@@ -211,7 +213,7 @@ def mentioned(params: object) -> Iterable[object]:
         yield from mentioned(p)
 
 
-def _reaching(primitive: Primitive, args: tuple) -> list[Dependent]:
+def _reaching(primitive: Primitive, args: tuple[Any, ...]) -> list[Dependent]:
     """The arguments that the derivative of an elementwise primitive reaches."""
     partials: list[Any] = [None] * len(args)
     if isinstance(primitive, Elementwise):
@@ -230,7 +232,9 @@ def _is_known_zero(p: Any) -> bool:
     return isinstance(p, int | float | np.number) and p == 0
 
 
-def _united(reaching: list[Dependent], args: tuple, t: ArrayType, some: Dependent) -> Dependent:
+def _united(
+    reaching: list[Dependent], args: tuple[Any, ...], t: ArrayType, some: Dependent
+) -> Dependent:
     """The union of what the elements that meet depend on."""
     if not t.shape:
         return some.number(t, NONE.union(*[a.set_at(0) for a in reaching]))
@@ -253,7 +257,7 @@ def broadcast(a: Dependent, shape: tuple[int, ...]) -> Any:
 
 
 def _moved(
-    primitive: Structural, args: tuple, params: dict[str, Any], t: ArrayType
+    primitive: Structural, args: tuple[Any, ...], params: dict[str, Any], t: ArrayType
 ) -> Dependent | None:
     """Each element is one of the arguments', or none: or each of them goes to one at most.
 
@@ -315,7 +319,9 @@ def _along_axes(mine: list[Dependent], axis: Any, t: ArrayType) -> Dependent | N
     return mine[0].like(t, _taken(rows, which.ravel()))
 
 
-def _along_letters(args: tuple, subscripts: str, t: ArrayType, some: Dependent) -> Dependent | None:
+def _along_letters(
+    args: tuple[Any, ...], subscripts: str, t: ArrayType, some: Dependent
+) -> Dependent | None:
     """An Einstein sum: each operand is mixed along the letters that the result has not."""
     inputs, _, output = subscripts.partition("->")
     rows = None
@@ -374,7 +380,7 @@ def _matmul(a: Any, b: Any, t: ArrayType, some: Dependent) -> Dependent:
 
 
 def _as_matrix(
-    primitive: Primitive, args: tuple, params: dict[str, Any], t: ArrayType
+    primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], t: ArrayType
 ) -> Dependent | None:
     """The product with the matrix of a map that is linear in its one argument, if that is small."""
     (place,) = [i for i, a in enumerate(args) if isinstance(a, Dependent)]

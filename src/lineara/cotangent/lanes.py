@@ -49,7 +49,7 @@ class Lanes(ArrayBox):
     def __getitem__(self, at: Index) -> Any:
         return op("index")(self, at=at)
 
-    def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def interpret(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The lanes of the result; lost where none are known."""
         t = primitive.result(*map(_typed, args), **params)
         if not isinstance(t, ArrayType):
@@ -62,7 +62,7 @@ class Lanes(ArrayBox):
         return Lanes(t.shape, t.dtype, lanes, self.depth)
 
     def _of(
-        self, primitive: Primitive, args: tuple, params: dict[str, Any], t: ArrayType
+        self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], t: ArrayType
     ) -> Sequence[Lane] | None:
         name, mine = primitive.name, [isinstance(a, Lanes) for a in args]
         if name in ("add", "subtract"):
@@ -105,7 +105,7 @@ def _is_zero(a: Any) -> bool:
     return not isinstance(a, Box) and not np.any(a)
 
 
-def _scaled(primitive: Primitive, args: tuple, lane: Lane) -> Any:
+def _scaled(primitive: Primitive, args: tuple[Any, ...], lane: Lane) -> Any:
     """The coefficients of a product with what does not depend on the basis."""
     v, other = lane.values, args[1] if isinstance(args[0], Lanes) else args[0]
     if primitive.name == "multiply" and not isinstance(v, Box) and np.all(v == 1):
@@ -122,7 +122,7 @@ def _spread(values: Any, columns: np.ndarray, shape: tuple[int, ...]) -> Lane:
     return Lane(values, np.broadcast_to(columns, shape))
 
 
-def _sum(name: str, args: tuple, shape: tuple[int, ...]) -> Sequence[Lane] | None:
+def _sum(name: str, args: tuple[Any, ...], shape: tuple[int, ...]) -> Sequence[Lane] | None:
     lanes: list[Lane] = []
     for a, sign in zip(args, (1, 1 if name == "add" else -1), strict=True):
         if not isinstance(a, Lanes):
@@ -189,7 +189,9 @@ def _chosen(
     return lanes
 
 
-def _moved(primitive: Primitive, args: tuple, params: dict[str, Any]) -> Sequence[Lane] | None:
+def _moved(
+    primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]
+) -> Sequence[Lane] | None:
     """Each element is that of one operand at one place, or zero."""
     if not all([isinstance(a, Lanes) or _is_zero(a) for a in args]):
         return None

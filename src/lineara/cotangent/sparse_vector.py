@@ -93,7 +93,7 @@ class SparseVector(ArrayBox):
     def __getitem__(self, at: Index) -> Any:
         return op("index")(self, at=at)
 
-    def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def interpret(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The rule of the primitive, or the primitive of dense arrays."""
         rule = RULES.get(primitive.name)
         mine = [isinstance(a, SparseVector) for a in args]
@@ -107,7 +107,7 @@ class SparseVector(ArrayBox):
                 return y
         return primitive(*[a.v if m else a for a, m in zip(args, mine, strict=True)], **params)
 
-    def _of_nothing(self, name: str, args: tuple) -> Any:
+    def _of_nothing(self, name: str, args: tuple[Any, ...]) -> Any:
         """What an operation with zero gives, whatever the other operand is; else None."""
         first = args[0] is self
         other = args[1] if first else args[0]

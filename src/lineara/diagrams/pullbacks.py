@@ -130,7 +130,7 @@ class _Traced(ArrayBox):
     def dtype(self) -> np.dtype:
         return array_of(self.wire.type).dtype  # type: ignore[arg-type]
 
-    def interpret(self, primitive: Any, args: tuple, params: dict[str, Any]) -> Any:
+    def interpret(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """One more node."""
         held, places = operations.marked(tuple(params.items()), _Traced)
         wires = [self._wire(a) for a in (*args, *places)]

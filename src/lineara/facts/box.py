@@ -82,7 +82,7 @@ class Box:
         def __gt__(self, other: object, /) -> Any: ...
         def __ge__(self, other: object, /) -> Any: ...
 
-    def interpret(self, primitive: Any, args: tuple, params: dict[str, Any]) -> Any:
+    def interpret(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Apply `primitive` to arguments of which `self` is the innermost box."""
         raise NotImplementedError
 
@@ -116,7 +116,7 @@ def _operators() -> None:
 _operators()
 
 
-def innermost(args: tuple) -> Box | None:
+def innermost(args: tuple[Any, ...]) -> Box | None:
     """The box of greatest depth among the arguments."""
     box = None
     for a in args:

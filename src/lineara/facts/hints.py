@@ -6,12 +6,15 @@ its operands' kind.  An array stands beside the protocol, as NumPy's stubs overl
 """
 
 from types import EllipsisType, ModuleType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from lineara.facts.box import Box
+
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
 
 
 class Calculates(Protocol):
@@ -35,6 +38,33 @@ class Calculates(Protocol):
     def __ge__(self, other: Any, /) -> Any: ...
 
 
+class HasUnits(Protocol):
+    """A number with a unit, such as pint's."""
+
+    @property
+    def magnitude(self) -> Any:
+        """The number."""
+        ...
+
+    @property
+    def units(self) -> Any:
+        """The unit."""
+        ...
+
+
+class Certified(Protocol[P, R_co]):
+    """A function of ours that was made under a policy, and knows its certificate."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """The function."""
+        ...
+
+    def certificate(self, *args: P.args, **kwargs: P.kwargs) -> Any:
+        """What is proved of it, and what it takes, for arguments of these types."""
+        ...
+
+
+Real: TypeAlias = float | np.floating[Any] | HasUnits  # one real number
 Value: TypeAlias = Calculates | np.ndarray | Box
 Shaped: TypeAlias = np.ndarray | Box  # a value that has a shape and may be indexed
 Tree: TypeAlias = object  # containers of leaves, or one leaf

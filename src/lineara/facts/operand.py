@@ -64,7 +64,11 @@ class Operand(ArrayBox):
         return ours(*args)
 
     def __array_function__(
-        self, function: Callable[..., Any], types: tuple[Any, ...], args: tuple, options: dict
+        self,
+        function: Callable[..., Any],
+        types: tuple[Any, ...],
+        args: tuple[Any, ...],
+        options: dict[Any, Any],
     ) -> Any:
         ours = registry.ours(function)
         if ours is None:

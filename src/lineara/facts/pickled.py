@@ -14,7 +14,7 @@ import pickle
 import sys
 from collections.abc import Callable, Iterable
 from types import FunctionType, MethodType
-from typing import Any, NamedTuple, ParamSpec
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from lineara.errors import PickleError
 
@@ -136,7 +136,7 @@ WRITTEN = _Written()
 # --- transformations ------------------------------------------------------------------------------
 
 
-class Transformed(Remade, functools.partial):
+class Transformed(Remade, functools.partial[Any]):
     """A function that a transformation has made of a function `f`.
 
     It is called as what runs, without a frame of Python's, since it is a partial of that.
@@ -162,14 +162,17 @@ class Transformed(Remade, functools.partial):
         return f"<{self.made.maker.__name__} of {name}>"
 
 
-def transformation(made: Callable[P, Any]) -> Callable[P, Callable[..., Any]]:
+R = TypeVar("R")
+
+
+def transformation(made: Callable[P, R]) -> Callable[P, R]:
     """A decorator of what makes a function of a function, its first argument: that pickles."""
 
     first = next(iter(inspect.signature(made).parameters))
 
     @functools.wraps(made)
-    def transform(*args: P.args, **kwargs: P.kwargs) -> Callable[..., Any]:
-        run = made(*args, **kwargs)
+    def transform(*args: P.args, **kwargs: P.kwargs) -> Any:
+        run: Any = made(*args, **kwargs)
         given: dict[str, Any] = {**kwargs}
         every: list[Any] = [*args] or [given.pop(first)]
         f, *rest = every

@@ -50,7 +50,7 @@ class Series(Operand):
         self.coefficients: list[Coefficient] = []
         self.slope: Series | None = None
 
-    def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def interpret(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The series that an operation gives, which is made once."""
         return self.run.apply(primitive, args, params)
 
@@ -113,7 +113,7 @@ class Run:
         """The series of a constant."""
         return Series(self, type_of(value), lambda k: value, still=True)
 
-    def apply(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def apply(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The series of a result; the same one for the same arguments."""
         params = _positions(params)
         key = self._key(primitive, args, params)
@@ -137,7 +137,7 @@ class Run:
             values = id(params)
         return primitive, tuple(named), values
 
-    def _applied(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def _applied(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         if isinstance(primitive, OfType):
             return primitive.known(*args, **params)
         if primitive.name == "where" and isinstance(args[0], bool | np.bool_):
@@ -160,7 +160,7 @@ class Run:
             return Series(self, t, value, still=True)
         return _Applied(self, t, primitive, args, active, params)
 
-    def _same(self, primitive: Primitive, args: tuple) -> Any:
+    def _same(self, primitive: Primitive, args: tuple[Any, ...]) -> Any:
         """What two laws say a result is, so that derivatives bring no new function each time.
 
         -(-x) is x; and x^c is x^(c+1) / x where that is known, and x^c is infinite at 0.
@@ -185,7 +185,7 @@ class _Applied(Series):
         run: Run,
         t: ArrayType,
         primitive: Primitive,
-        args: tuple,
+        args: tuple[Any, ...],
         active: tuple[int, ...],
         params: dict[str, Any],
     ) -> None:
@@ -258,7 +258,7 @@ class _Applied(Series):
             )
         return integrated(self.speed, k) if isinstance(self.speed, Series) else None
 
-    def _joint(self, y: Value, args: tuple) -> Joint:
+    def _joint(self, y: Value, args: tuple[Any, ...]) -> Joint:
         """The derivative, from the primitive's one fact."""
 
         def recur(of_tangents: Callable[..., Any], types: list[Any]) -> Joint:

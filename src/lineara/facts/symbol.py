@@ -28,11 +28,11 @@ class Sym(Box):
         "greater": ">",
     }
 
-    def __init__(self, head: str, args: tuple = ()) -> None:
+    def __init__(self, head: str, args: tuple[Any, ...] = ()) -> None:
         self.head = head
         self.args = args
 
-    def interpret(self, primitive: Any, args: tuple, params: dict[str, Any]) -> "Sym":
+    def interpret(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> "Sym":
         """The application of `primitive`, as an expression."""
         assert not params, f"{primitive.name}: a partial cannot take parameters"
         return Sym(primitive.name, args)

@@ -29,7 +29,7 @@ class FlatCall:
     def __init__(
         self,
         f: Callable[..., Any],
-        args: tuple,
+        args: tuple[Any, ...],
         kwargs: dict[str, Any],
         is_array: Callable[..., Any],
     ) -> None:
@@ -95,7 +95,7 @@ def moves(y: Leaf) -> bool:
     return isinstance(y, float | complex) or _kind(y) in ("f", "c")
 
 
-def cotangents(L: LinearMap, bars: Sequence[Any]) -> list[Any]:
+def cotangents(L: LinearMap[Any, Any], bars: Sequence[Any]) -> list[Any]:
     """The cotangents of the moving arrays."""
     back = L.T @ [*bars]
     return [*back] if isinstance(back, tuple) else [back]

@@ -256,7 +256,9 @@ class _Jax:
         """The result, as arrays."""
         return map_leaves(_array, self.f(*_arrays(args), **kwargs))
 
-    def _of_moving(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[Any], list[int]]:
+    def _of_moving(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Any, list[Any], list[int]]:
         """f of the floating leaves of its arguments, with what moves of its result beside."""
         leaves, structure = flatten(_arrays(args))
         places = [i for i, v in enumerate(leaves) if _kind(v) == "f"]
@@ -269,7 +271,7 @@ class _Jax:
 
         return of_moving, leaves, places
 
-    def vjp(self, args: tuple, y_bar: Tree, **kwargs: Any) -> tuple[Any, ...]:
+    def vjp(self, args: tuple[Any, ...], y_bar: Tree, **kwargs: Any) -> tuple[Any, ...]:
         """The cotangents of the arguments."""
         jax = _jax("from_jax")
         of_moving, leaves, places = self._of_moving(args, kwargs)
@@ -290,7 +292,7 @@ class _Jax:
             structure, [_array(back[i]) if i in back else None for i in range(len(leaves))]
         )
 
-    def jvp(self, args: tuple, tangents: tuple, **kwargs: Any) -> Any:
+    def jvp(self, args: tuple[Any, ...], tangents: tuple[Any, ...], **kwargs: Any) -> Any:
         """The tangent of the result."""
         jax = _jax("from_jax")
         of_moving, leaves, places = self._of_moving(args, kwargs)

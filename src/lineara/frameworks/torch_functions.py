@@ -130,7 +130,7 @@ def _function() -> Any:
             return run.value(tensors)
 
         @staticmethod
-        def setup_context(ctx: Any, inputs: tuple, output: tuple) -> None:
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Any, ...]) -> None:
             """What the derivative is to see."""
             ctx.run, *tensors = inputs
             ctx.save_for_backward(*tensors)
@@ -149,7 +149,7 @@ def _function() -> Any:
             return ctx.run.ahead(ctx.saved_tensors, tangents)
 
         @staticmethod
-        def vmap(info: Any, axes: tuple, run: _Run, *tensors: Any) -> Any:
+        def vmap(info: Any, axes: tuple[Any, ...], run: _Run, *tensors: Any) -> Any:
             """The results over lanes."""
             return run.lanes(info.batch_size, axes[1:], tensors)
 
@@ -214,7 +214,7 @@ class _Torch:
             out = self.f(*_tensors(torch, args), **kwargs)
         return map_leaves(lambda t: _array(t) if isinstance(t, torch.Tensor) else t, out)
 
-    def vjp(self, args: tuple, y_bar: Tree, **kwargs: Any) -> tuple[Any, ...]:
+    def vjp(self, args: tuple[Any, ...], y_bar: Tree, **kwargs: Any) -> tuple[Any, ...]:
         """The cotangents of the arguments."""
         torch = _torch("from_torch")
         leaves, structure = flatten(_tensors(torch, args))
@@ -240,7 +240,7 @@ class _Torch:
         still = [v if not isinstance(v, torch.Tensor) or not _floats(v) else None for v in leaves]
         return unflatten(structure, [_array(next(back)) if v is None else None for v in still])
 
-    def jvp(self, args: tuple, tangents: tuple, **kwargs: Any) -> Any:
+    def jvp(self, args: tuple[Any, ...], tangents: tuple[Any, ...], **kwargs: Any) -> Any:
         """The tangent of the result."""
         torch = _torch("from_torch")
         leaves, structure = flatten(_tensors(torch, args))

@@ -76,7 +76,7 @@ class Emitter:
 
     # --- interpreting -----------------------------------------------------------------------
 
-    def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def interpret(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Write one application of a primitive down; the box of its result."""
         linear = tuple([i for i, a in enumerate(args) if type(a) is Boxed and a.var.linear])
         params = _unboxed(params)
@@ -109,7 +109,7 @@ class Emitter:
         x.var = rest
         return Boxed(self, y)
 
-    def nonlinear(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def nonlinear(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """An operation on non-linear values, with its broadcasts written out."""
         if isinstance(primitive, OfType):
             return primitive.known(*args, **params)
@@ -128,7 +128,9 @@ class Emitter:
             for a, s in zip(args, shapes, strict=True)
         ]
 
-    def apply(self, primitive: Any, args: tuple, params: dict[str, Any], like: str) -> Any:
+    def apply(
+        self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any], like: str
+    ) -> Any:
         """The primitive on variables; a plain argument becomes a literal."""
         types = [a.type if isinstance(a, Boxed) else a for a in args]
         y = primitive.result(*types, **(ir.sampled(params, self.samples.at) if params else params))
@@ -164,7 +166,7 @@ class Emitter:
 
     # --- sums and multiples of tangents -------------------------------------------------------
 
-    def combination(self, p: Elementwise, args: tuple, linear: tuple[int, ...]) -> Any:
+    def combination(self, p: Elementwise, args: tuple[Any, ...], linear: tuple[int, ...]) -> Any:
         """An elementwise primitive that is linear in its linear arguments: scale them, and add."""
         y = p.result(*[type_of(a) if isinstance(a, Boxed) else a for a in args])
         terms = []
@@ -207,7 +209,7 @@ class Boxed(Operand):
         samples = emitter.samples
         self.type = var.type if samples is NO_SAMPLES else samples.type(var.type)
 
-    def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def interpret(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Write it down."""
         return self.emitter.interpret(primitive, args, params)
 

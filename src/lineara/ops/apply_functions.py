@@ -91,7 +91,9 @@ def _cut(name: str, y: Shaped, dtype: np.dtype) -> Any:
     return y.astype(dtype)
 
 
-def _piece(y: Shaped, x: Shaped, condition: Any, function: Value, args: tuple, kw: dict) -> Any:
+def _piece(
+    y: Shaped, x: Shaped, condition: Any, function: Value, args: tuple[Any, ...], kw: dict[Any, Any]
+) -> Any:
     """`y` with one piece filled in.
 
     The function is called with the selected elements alone; if the condition is traced, with all

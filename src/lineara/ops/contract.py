@@ -331,7 +331,7 @@ def _in_order(text: str, arrays: list[Any], optimize: bool | str) -> Any:
     return left[0][1]
 
 
-def _letters(operands: tuple) -> tuple[str, list[Any]]:
+def _letters(operands: tuple[Any, ...]) -> tuple[str, list[Any]]:
     """The subscripts as text, and the operands, from either form of np.einsum's arguments."""
     if isinstance(operands[0], str):
         return operands[0].replace(" ", ""), list(operands[1:])

@@ -90,7 +90,9 @@ class Report(Constant):
             effect.of([v[tuple(at)] for v in values] if len(at) else values)
         return fails
 
-    def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+    def batch(
+        self, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+    ) -> Any:
         """In every lane, as a loop over them would."""
         n = batch_size(args, batched)
         pairs = zip(args, batched, strict=True)

@@ -413,7 +413,9 @@ class StopGradient(Constant):
     def arithmetic(self, y: ArrayType, args: tuple[ArrayType, ...], params: dict[str, Any]) -> int:
         return 0
 
-    def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+    def batch(
+        self, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+    ) -> Any:
         return self(*args)
 
 

@@ -70,7 +70,7 @@ def tensordot(a, b, axes=2):
     return einsum(a, b, subscripts=f"{''.join(mine)},{''.join(yours)}->{output}")
 
 
-def along(ours: Any, signature: str, args: tuple, axes: Any) -> Any:
+def along(ours: Any, signature: str, args: tuple[Any, ...], axes: Any) -> Any:
     """Apply a function of the last axes to the axes that `axes` names for arguments and result."""
     cores = [part.count(",") + 1 if part else 0 for part in re.findall(r"\((.*?)\)", signature)]
     named = [sizes(i) for i in axes]

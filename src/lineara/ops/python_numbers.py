@@ -135,7 +135,9 @@ class Own(Primitive):
             y[i] = self.of_numbers([a[i] for a in spread], line, either, params)
         return y
 
-    def exceptions(self, kinds: Sequence[type], args: tuple, params: dict[str, Any]) -> Any:
+    def exceptions(
+        self, kinds: Sequence[type], args: tuple[Any, ...], params: dict[str, Any]
+    ) -> Any:
         """Where it raises, what, and with which arguments; None where these depend on values."""
         classes = "".join([type_of(a).dtype.kind for a in args])
         kinds = [k for k in kinds if said_by(self.name, k, classes)]
@@ -150,7 +152,9 @@ class Own(Primitive):
         """The base's value on arrays of Python objects."""
         return self.base.on_objects(*args)
 
-    def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+    def batch(
+        self, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+    ) -> Any:
         """The batch rule: align the trailing axes of the arguments."""
         return self(*aligned(args, batched), **params)
 
@@ -198,7 +202,9 @@ class OfRow(General):
         last = type_of(x).ndim - 1
         return op("sum")(self.terms(y, x, x_dot), axis=(last,), keepdims=False)
 
-    def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+    def batch(
+        self, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+    ) -> Any:
         """The batch rule: a batch of rows is an array of rows."""
         return self(*args, **params)
 
@@ -225,7 +231,9 @@ class Stored(Constant):
             raise _noted(e, line) from None
         return y[()]
 
-    def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+    def batch(
+        self, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+    ) -> Any:
         """The batch rule: each number for itself."""
         return self(*args, **params)
 
@@ -269,7 +277,9 @@ class ExceptionOf(Constant):
             )
         return next((k for k, kind in enumerate(kinds, 1) if kind in names), 0)
 
-    def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+    def batch(
+        self, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+    ) -> Any:
         """The batch rule: align the trailing axes of the arguments."""
         return self(*aligned(args, batched), **params)
 

@@ -237,7 +237,7 @@ class checkpoint_name(Structural):
         return self(*args, **params)
 
 
-def spread(args: tuple, batched: tuple[bool, ...]) -> list[Any]:
+def spread(args: tuple[Any, ...], batched: tuple[bool, ...]) -> list[Any]:
     """Every argument with a batch axis in front; unbatched ones are repeated."""
     size = batch_size(args, batched)
     arrays = [a if isinstance(a, Box) else np.asarray(a) for a in args]

@@ -48,7 +48,9 @@ class Check(Structural):
             warnings.warn(said, stacklevel=2)
         return x
 
-    def exceptions(self, kinds: Sequence[type], args: tuple, params: dict[str, Any]) -> Any:
+    def exceptions(
+        self, kinds: Sequence[type], args: tuple[Any, ...], params: dict[str, Any]
+    ) -> Any:
         """Where it raises, what, and with which arguments."""
         yield args[1], self.kind, [params["text"]] if params["text"] else []
 
@@ -59,7 +61,7 @@ class Check(Structural):
     def linearize(
         self,
         y: Value,
-        args: tuple,
+        args: tuple[Any, ...],
         active: tuple[Any, ...],
         params: dict[str, Any],
         recur: Callable[..., Any],
@@ -71,7 +73,9 @@ class Check(Structural):
         """The identity."""
         return (y_bar,)
 
-    def batch(self, args: tuple, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
+    def batch(
+        self, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+    ) -> Any:
         """Every lane is looked at, as a loop over them would."""
         x, fails = args
         if not batched[0]:

@@ -13,6 +13,7 @@ the tape.  With weight 0 the tape is the smallest there is; a weight trades byte
 import re
 from collections.abc import Callable, Iterator
 from itertools import combinations
+from typing import Any
 
 from lineara.errors import ProgramError
 from lineara.facts.types import Named
@@ -44,7 +45,9 @@ def minimal_tape_but(keep: Keep) -> Policy:
     return lambda cut: cheapest(cut, Costs(cut.program), 1, 0, keep)
 
 
-def cheapest(cut: Cut, costs: Costs, per_byte: int, per_work: int, keep: Keep | None = None) -> set:
+def cheapest(
+    cut: Cut, costs: Costs, per_byte: int, per_work: int, keep: Keep | None = None
+) -> set[Any]:
     """The bindings to compute again so that bytes and work, at these rates, come to least."""
     g = Network()
     source, sink = g.node(), g.node()

@@ -8,6 +8,7 @@ once.
 """
 
 from fractions import Fraction
+from typing import Any
 
 from lineara.facts.primitive import Constant
 from lineara.facts.types import ArrayType
@@ -37,7 +38,7 @@ def c_jvp(program: Program, name: str) -> Fraction | None:
     return None if None in bounds else max([Fraction(2), *[r for r in bounds if r is not None]])
 
 
-def _signature(program: Program, e: ir.Prim) -> tuple:
+def _signature(program: Program, e: ir.Prim) -> tuple[Any, ...]:
     return e.name, tuple([program.unfold(a.type) for a in e.args]), repr(e.params)
 
 

@@ -92,8 +92,8 @@ class _Constructor(type):
 
 
 def answered(
-    original: Callable[..., Any], args: tuple, options: dict[str, Any]
-) -> tuple[Any, tuple]:
+    original: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[Any, tuple[Any, ...]]:
     """The result of a function of numbers, and its arguments, with objects as their numbers.
 
     Objects of the user's are asked for their numbers when, and as often as, the function asks.
@@ -166,7 +166,7 @@ for _cls in (float, complex):
             registry.declare(_method, stand_in=unbound(_cls, _name))
 
 
-def _of_class(cls: type, name: str, args: tuple) -> Any:
+def _of_class(cls: type, name: str, args: tuple[Any, ...]) -> Any:
     method = getattr(cls, name)
     if not any([isinstance(a, Traced) for a in args]):
         return method(*args)
@@ -181,7 +181,7 @@ def _of_class(cls: type, name: str, args: tuple) -> Any:
     return valued(_operated(name, args), value)
 
 
-def _operated(name: str, args: tuple) -> Any:
+def _operated(name: str, args: tuple[Any, ...]) -> Any:
     """The result of the method, by the operator of that name where there is one."""
     reflected = name.replace("__r", "__", 1)
     if hasattr(operator, name):

@@ -42,7 +42,7 @@ from lineara.tape.numpy_errors import foreign_name, refused
 from lineara.tape.plans import GENERAL, by_plan
 
 
-def call_foreign(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+def call_foreign(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A NumPy or SciPy function on traced arguments: our function that stands in for it."""
     y = by_plan(func, args, kwargs, judged)
     if y is not GENERAL:
@@ -103,13 +103,13 @@ def call_foreign(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) 
     return as_numpy_lays(func, args, kwargs, result)
 
 
-def of_objects(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+def of_objects(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A function of arrays of objects: NumPy calls the operators of the traced numbers in them."""
     args, out = _without_out(func, args, kwargs)
     return _constant(func, args, kwargs, out, _asking_objects)
 
 
-def _asking_objects(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+def _asking_objects(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     options = {k: v if k in _NUMBERS else in_objects(v) for k, v in kwargs.items()}
     return func(*in_objects(args), **options)
 
@@ -120,7 +120,7 @@ _NUMBERS = {"ddof", "correction"}  # keywords that NumPy never converts to array
 
 def _constant(
     func: Callable[..., Any],
-    args: tuple,
+    args: tuple[Any, ...],
     kwargs: dict[str, Any],
     out: object,
     call: Callable[..., Any],
@@ -154,7 +154,7 @@ _ARRAYS = {np.where, np.select, np.piecewise, np.i0, np.roll, np.real_if_close, 
 _ARRAYS |= {np.block, np.apply_along_axis}
 
 
-def _without_axes(func: Callable[..., Any], result: Traced, args: tuple) -> Any:
+def _without_axes(func: Callable[..., Any], result: Traced, args: tuple[Any, ...]) -> Any:
     """The result as NumPy gives it: some functions give an array without axes for a number."""
     source: Any = args[0] if args else None
     if func not in _VIEWS | _ARRAYS:
@@ -197,8 +197,8 @@ _SHAPES = (ValueError, IndexError)
 
 
 def _without_out(
-    func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
-) -> tuple[tuple, Any]:
+    func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], Any]:
     """The arguments without the array that is to be written, and that array."""
     out = kwargs.pop("out", None)
     place = place_of_out(func)
@@ -213,7 +213,7 @@ DERIVED |= {np.lib.stride_tricks.sliding_window_view, np.linalg.diagonal}
 
 
 def locally_constant(
-    ours: Constant, func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
+    ours: Constant, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """The plain result of a locally constant function; of staged values an operation on them."""
     if not staged((*args, *kwargs.values())):
@@ -238,7 +238,7 @@ def _in_order(a: Value, v: Shaped, side: str = "left", sorter: Shaped | None = N
     return (op("index")(a, at=(sorter,)), v, side), {}
 
 
-def constant_call(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+def constant_call(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A locally constant function of the plain values."""
     y = func(*map(plain_deep, args), **{k: plain_deep(v) for k, v in kwargs.items()})
     for part in y if isinstance(y, list | tuple) else (y,):

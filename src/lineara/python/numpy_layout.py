@@ -52,7 +52,7 @@ TURNING |= {np.linalg.tensordot, np.vander}
 
 def as_numpy_lays(
     func: Any,
-    args: tuple,
+    args: tuple[Any, ...],
     kwargs: dict[str, Any],
     result: Any,
     views: bool = False,
@@ -87,7 +87,7 @@ def as_numpy_lays(
 
 
 def as_numpys_array(
-    func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], result: Any
+    func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], result: Any
 ) -> Any:
     """`as_numpy_lays` of a result that NumPy gives as an array even where it has no axes."""
     if issubclass(type(result), Scalar):
@@ -95,7 +95,7 @@ def as_numpys_array(
     return as_numpy_lays(func, args, kwargs, result)
 
 
-def lay_of(primitive: Any, args: tuple, params: dict[str, Any], y: Value) -> Any:
+def lay_of(primitive: Any, args: tuple[Any, ...], params: dict[str, Any], y: Value) -> Any:
     """The strides of NumPy's result of an operation on staged values; None where in C order."""
     shape = tuple(getattr(y, "shape", ()))
     if len(shape) < 2:
@@ -131,7 +131,7 @@ def _arrays(values: dict[Any, Any] | list[Any] | tuple[Any, ...]) -> Any:
 
 
 def learned(
-    func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], shapes: Any = None
+    func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], shapes: Any = None
 ) -> Any:
     """For each of NumPy's results its strides and whether it is a view; None if NumPy is not asked.
 
@@ -193,7 +193,7 @@ def sample(t: ArrayType, lay: tuple[int, ...]) -> Any:
     return laid_out(values, lay) if t.ndim else values[()]
 
 
-def _asked(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+def _asked(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")

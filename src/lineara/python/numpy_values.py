@@ -58,7 +58,9 @@ def is_composed(func: Any) -> bool:
     return _may_ask(func) and not (_is_numpys(func) and func.__name__ in _EXACT.split())
 
 
-def is_asked(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any], out: object) -> bool:
+def is_asked(
+    func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], out: object
+) -> bool:
     """`is_composed` of one call, or its options: NumPy checks casts and what is written where."""
     if func is np.einsum and len(args) > 3:
         return True
@@ -87,7 +89,7 @@ def _is_numpys(func: Callable[..., Any]) -> bool:
     return module == "numpy" or isinstance(getattr(func, "__self__", func), np.ufunc)
 
 
-def judged(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+def judged(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Raise Unplanned if a call has side effects; returns the check of a composition, else None."""
     place = place_of_out(func)
     if "out" in kwargs or (place is not None and len(args) > place):
@@ -159,7 +161,7 @@ class _Scratch(np.ndarray):
 
 def asked(
     func: Callable[..., Any],
-    args: tuple,
+    args: tuple[Any, ...],
     kwargs: dict[str, Any],
     out: object,
     arrays: list[np.ndarray],
@@ -191,7 +193,7 @@ def place_of_out(func: Any) -> int | None:
 UNANSWERED = object()
 
 
-def of_constants(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+def of_constants(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """The result of NumPy's function where all arrays among the arguments hold only constants.
 
     UNANSWERED where that is not so, or where the result is more than fresh arrays and numbers.
@@ -231,7 +233,7 @@ def of_constants(func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) 
     return _fresh(y, arrays, level)
 
 
-def _memory(value: Any, targets: tuple, arrays: list[tuple[Array, np.ndarray]]) -> Any:
+def _memory(value: Any, targets: tuple[Any, ...], arrays: list[tuple[Array, np.ndarray]]) -> Any:
     """An argument for NumPy: the values of an array, writable only if it is a target."""
     kind = type(value)
     if kind is list or kind is tuple:
@@ -273,7 +275,7 @@ def _fresh(y: Tree, arrays: list[tuple[Array, np.ndarray]], level: Any) -> Any:
 
 def failed(
     func: Callable[..., Any],
-    args: tuple,
+    args: tuple[Any, ...],
     kwargs: dict[str, Any],
     error: Exception,
     out: object = None,
@@ -330,11 +332,11 @@ def _both(ours: type, theirs: type, **names: Any) -> Any:
 
 def own_value(
     func: Callable[..., Any],
-    args: tuple,
+    args: tuple[Any, ...],
     kwargs: dict[str, Any],
     ours: Callable[..., Any],
     out: object = None,
-    given: tuple | None = None,
+    given: tuple[Any, ...] | None = None,
 ) -> Any:
     """The result of `ours(*args, **kwargs)`, with the value that NumPy's own function gives.
 
@@ -371,7 +373,9 @@ def _is_wrapped(part: Shaped, number: bool) -> bool:
 _answers: dict[Any, Exception | tuple[bool, ...]] = {}
 
 
-def checked_types(func: Any, args: tuple, kwargs: dict[str, Any], out: object) -> tuple[bool, ...]:
+def checked_types(
+    func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: object
+) -> tuple[bool, ...]:
     """For each result of NumPy's on values of these types whether it is a number, if known.
 
     Raises what NumPy's function raises of such values, whatever they are.
@@ -392,7 +396,7 @@ def checked_types(func: Any, args: tuple, kwargs: dict[str, Any], out: object) -
     return answer
 
 
-def _answer(func: Any, args: tuple, kwargs: dict[str, Any], out: object) -> Any:
+def _answer(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: object) -> Any:
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -405,7 +409,7 @@ def _answer(func: Any, args: tuple, kwargs: dict[str, Any], out: object) -> Any:
     return tuple([isinstance(p, np.generic | float | complex) for p in parts])
 
 
-def _quietly(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+def _quietly(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return f(*args, **kwargs)

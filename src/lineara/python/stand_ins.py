@@ -118,7 +118,7 @@ def asked(original: Any, known: Callable[..., Any] | None = None) -> Any:
     return call
 
 
-def _as_told(said: Told, args: tuple) -> tuple:
+def _as_told(said: Told, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments, with traced arrays for the objects that said that they are arrays."""
     given = tuple([said.value if a is said.source else told(a) for a in args])
     if not any_traced(given):

@@ -58,7 +58,9 @@ REFLECTED = {
 }
 
 
-def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
+def apply_ufunc(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """A NumPy ufunc, or one of its methods, on traced arguments."""
     if method == "__call__" and not kwargs:
         y = by_plan(ufunc, inputs, kwargs, judged)
@@ -134,7 +136,7 @@ def _entered(ufunc: np.ufunc, a: Shaped) -> Any:
 def _called(
     ufunc: Any,
     ours: Any,
-    inputs: tuple,
+    inputs: tuple[Any, ...],
     out: Any,
     where: Any = True,
     casting: str = "same_kind",
@@ -164,7 +166,9 @@ def _called(
     return numpys(ours(*inputs, **options))
 
 
-def _in_dtype(ufunc: Any, inputs: tuple, out: Value | None, casting: str, dtype: Any) -> tuple:
+def _in_dtype(
+    ufunc: Any, inputs: tuple[Any, ...], out: Value | None, casting: str, dtype: Any
+) -> tuple[Any, ...]:
     """The arguments as NumPy would cast them, or its error."""
     outs = [None] * ufunc.nout if out is None else out if isinstance(out, tuple) else (out,)
     kinds = [type(a) if type(a) in (int, float, complex) else _dtype(a) for a in inputs]
@@ -190,7 +194,9 @@ def _cast(value: Shaped, dtype: np.dtype) -> Any:
     return value.astype(dtype) if isinstance(value, np.ndarray | np.generic) else value
 
 
-def _called_where(ufunc: np.ufunc, ours: Elementwise, inputs: tuple, out: Array, where: Any) -> Any:
+def _called_where(
+    ufunc: np.ufunc, ours: Elementwise, inputs: tuple[Any, ...], out: Array, where: Any
+) -> Any:
     """A ufunc on the elements that a mask selects; the others are not evaluated."""
     whole = np.broadcast_shapes(np.shape(where), *(type_of(a).shape for a in inputs))
     spread = registry.foreign[np.broadcast_to].ours
@@ -212,7 +218,7 @@ def _called_where(ufunc: np.ufunc, ours: Elementwise, inputs: tuple, out: Array,
     return tuple(kept) if isinstance(y, tuple) else kept[0]
 
 
-def several(value: Leaf) -> tuple:
+def several(value: Leaf) -> tuple[Any, ...]:
     """The results of a function that may give one or several."""
     return value if isinstance(value, tuple) else (value,)
 
@@ -261,7 +267,9 @@ def _turns(places: np.ndarray) -> np.ndarray:
     return turn
 
 
-def _of_labelled(ufunc: np.ufunc, method: str, inputs: tuple, kwargs: dict[str, Any]) -> Any:
+def _of_labelled(
+    ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
     """A binary ufunc of a labelled array whose class defers to us; else NotImplemented."""
     simple = method == "__call__" and len(inputs) == 2 and not kwargs
     return operated(ufunc, *inputs) if simple else NotImplemented
@@ -291,7 +299,11 @@ def _array_ufunc(self: Traced, ufunc: np.ufunc, method: str, *inputs: Any, **kwa
 
 
 def _array_function(
-    self: Traced, func: Callable[..., Any], types: tuple[Any, ...], args: tuple, kwargs: dict
+    self: Traced,
+    func: Callable[..., Any],
+    types: tuple[Any, ...],
+    args: tuple[Any, ...],
+    kwargs: dict[Any, Any],
 ) -> Any:
     return call_foreign(func, args, kwargs)
 

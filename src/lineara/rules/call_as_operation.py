@@ -421,7 +421,7 @@ class Whole(HigherOrder):
         """The value."""
         return params["rule"].run(params["form"].arguments(leaves), params["options"])
 
-    def trace(self, level: Level, args: tuple, params: dict[str, Any]) -> Any:
+    def trace(self, level: Level, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The value below, and one entry for the linear map."""
         rule, form, options = params["rule"], params["form"], params["options"]
         active = [i for i, a in enumerate(args) if level.mine(a)]
@@ -433,11 +433,11 @@ class Whole(HigherOrder):
             y, joint = rule.trace(level, values, active, form, options)
         return record(level, y, [args[i] for i in active], joint, name)
 
-    def trace_linear(self, level: Level, args: tuple, params: dict[str, Any]) -> Any:
+    def trace_linear(self, level: Level, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The function itself, for its argument has no value at which it could be linearized."""
         return params["rule"].trace_linear(level, args, params["form"], params["options"])
 
-    def trace_staged(self, level: Level, args: tuple, params: dict[str, Any]) -> Any:
+    def trace_staged(self, level: Level, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """What the rule makes of it in a program."""
         return params["rule"].trace_staged(level, args, params["form"], params["options"])
 

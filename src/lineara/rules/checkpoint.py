@@ -215,7 +215,7 @@ def checkpoint(
 
 
 def _call(
-    f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], policy: "Policy | None"
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], policy: "Policy | None"
 ) -> Any:
     """The call's arguments: those by position, those by name, and what f captured, if traced."""
     cells = {k: v for k, v in captured(f).items() if any_traced(v)}

@@ -74,7 +74,9 @@ class Custom(Rule):
             self.check_once(leaves, form, options)
         return op(self.operation)(*leaves, rule=self, form=form, options=options)
 
-    def _bind(self, args: tuple, kwargs: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
+    def _bind(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Sequence[Any], dict[str, Any]]:
         """The arguments by position, those that can only be given by name apart."""
         options = kwargs
         if self._signature is not None:
@@ -115,7 +117,7 @@ class Custom(Rule):
             self._checked = False
             raise
 
-    def _check(self, args: tuple, options: dict[str, Any]) -> None:
+    def _check(self, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         try:
             with np.errstate(all="ignore"):
                 self.check(args, options)
@@ -163,7 +165,7 @@ class Custom(Rule):
         del v, place, form
         return True
 
-    def check(self, args: tuple, options: dict[str, Any]) -> None:
+    def check(self, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         """Test the rule at these arguments, or raise RuleError."""
         raise NotImplementedError
 
@@ -291,7 +293,7 @@ class custom_jvp(Custom):
             )
         return d if type_of(v).dtype.kind == "c" else real_part(d)
 
-    def check(self, args: tuple, options: dict[str, Any]) -> None:
+    def check(self, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         """Test the rule: its value, its tangent, and the transpose of its text."""
         rule_tests.check_jvp(self, args, options)
 
@@ -388,7 +390,7 @@ class custom_vjp(Custom):
             )
         return out
 
-    def check(self, args: tuple, options: dict[str, Any]) -> None:
+    def check(self, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         """Test the rule: its value, its pullback, and the transpose of its text."""
         rule_tests.check_vjp(self, args, options)
 
@@ -582,7 +584,7 @@ class custom_linear(Custom):
         nodes = record_leaves(level, types, [leaves[i] for i in active], joint, repr(self))
         return unflatten(structure, nodes)
 
-    def check(self, args: tuple, options: dict[str, Any]) -> None:
+    def check(self, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         """Test that f is linear, and that the transpose is its transpose."""
         rule_tests.check_pair(self, args, options)
 

@@ -82,8 +82,8 @@ class external(Custom):
         self,
         f: Callable[..., Any],
         *,
-        jvp: Callable[[tuple, tuple], Any] | None = None,
-        vjp: Callable[[tuple, Any], Sequence[Any]] | None = None,
+        jvp: Callable[[tuple[Any, ...], tuple[Any, ...]], Any] | None = None,
+        vjp: Callable[[tuple[Any, ...], Any], Sequence[Any]] | None = None,
         shape: tuple[int, ...] | Callable[..., tuple[int, ...]] | None = None,
         difference: str | None = None,
         check: bool = True,
@@ -120,7 +120,7 @@ class external(Custom):
         """The value of the function."""
         return self.f(*args, **options)
 
-    def check(self, args: tuple, options: dict[str, Any]) -> None:
+    def check(self, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         """Test the derivative: <w, J v> = <J^T w, v> where both are stated, and differences."""
         rule_tests.check_external(self, args, options)
 

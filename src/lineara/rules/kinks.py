@@ -102,7 +102,9 @@ class kinks:  # a decorator is named as a function is
 
     # --- while a function runs -----------------------------------------------------------------
 
-    def apply(self, level: Any, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def apply(
+        self, level: Any, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]
+    ) -> Any:
         """Apply a primitive at a level whose kinks this policy decides.
 
         What happens in it, at this level and further out, is not the user's and is not counted;

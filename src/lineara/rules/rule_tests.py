@@ -222,7 +222,7 @@ def first_wrong(point: Point, claim: Claim, rng: np.random.Generator) -> Wrong |
 # --- the three kinds of rules -------------------------------------------------------------------
 
 
-def check_jvp(rule: Any, args: tuple, options: dict[str, Any]) -> None:
+def check_jvp(rule: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
     """Test a custom_jvp at these arguments."""
     rng = np.random.default_rng(0)
     leaves, form = opened(args)
@@ -259,7 +259,7 @@ def check_jvp(rule: Any, args: tuple, options: dict[str, Any]) -> None:
     _compare(rule, point, claim, rng, "the rule", "<w, J v> is")
 
 
-def check_vjp(rule: Any, args: tuple, options: dict[str, Any]) -> None:
+def check_vjp(rule: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
     """Test a custom_vjp at these arguments."""
     rng = np.random.default_rng(0)
     leaves, form = opened(args)
@@ -302,7 +302,7 @@ def check_vjp(rule: Any, args: tuple, options: dict[str, Any]) -> None:
     _compare(rule, point, claim, rng, rule.stated_by, "<J^T w, v> is")
 
 
-def check_external(rule: Any, args: tuple, options: dict[str, Any]) -> None:
+def check_external(rule: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
     """Test an external at these arguments."""
     rng = np.random.default_rng(0)
     leaves, form = opened(args)
@@ -450,7 +450,7 @@ def check_linear(f: Callable[..., Any], *args: Any) -> LinearReport:
     return _laws(name, Point(f, leaves, form, {}), everything, transpose)
 
 
-def check_pair(rule: Any, args: tuple, options: dict[str, Any]) -> None:
+def check_pair(rule: Any, args: tuple[Any, ...], options: dict[str, Any]) -> None:
     """Test a custom_linear at these arguments."""
     leaves, form = opened(args)
     linear = [flag and moves(v) for v, flag in zip(leaves, rule.linear_leaves(form), strict=True)]

@@ -131,7 +131,7 @@ class sparse_rule(custom_vjp):
                 raise IndexError(f"{self!r}: a place is not on an axis of {n}")
         return tuple([np.where(i < 0, i + n, i) for i, n in zip(places, shape, strict=False)])
 
-    def check(self, args: tuple, options: dict[str, Any]) -> None:
+    def check(self, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         """Test the rule in its first argument: its value, its pullback, its pullback's text."""
         x, *others = args
         at = sparse_rule(

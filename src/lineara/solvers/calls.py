@@ -180,7 +180,11 @@ class Call:
     """
 
     def __init__(
-        self, original: Callable[..., Any], args: tuple, kwargs: dict[str, Any], own: Sequence[str]
+        self,
+        original: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        own: Sequence[str],
     ) -> None:
         self.original, self.name = original, original.__name__
         self.own = {name: kwargs[name] for name in own if name in kwargs}

@@ -44,7 +44,12 @@ class Flow(Solved):
         return self.value.copy()
 
     def trace(
-        self, level: Level, values: list[Any], active: list[int], form: Form, options: dict
+        self,
+        level: Level,
+        values: list[Any],
+        active: list[int],
+        form: Form,
+        options: dict[Any, Any],
     ) -> tuple[Any, Joint]:
         """y(t1) at the level below, and the linear map whose two directions are flows."""
         t0, t1, y0, *rest = values
@@ -105,7 +110,7 @@ def _at(
     names: list[str],
     form: Form,
     places: Sequence[int],
-    leaves: list,
+    leaves: list[Any],
     t: Value,
 ) -> Any:
     """The function (y, *parameters) -> f(t, y) for one t."""
@@ -119,11 +124,11 @@ def _at(
 
 def ahead(
     f: Callable[..., Any],
-    names: list,
+    names: list[Any],
     form: Form,
     places: Sequence[int],
-    leaves: list,
-    dots: list,
+    leaves: list[Any],
+    dots: list[Any],
     t: Value,
     z: Shaped,
 ) -> Any:
@@ -136,10 +141,10 @@ def ahead(
 
 def behind(
     f: Callable[..., Any],
-    names: list,
+    names: list[Any],
     form: Form,
     places: Sequence[int],
-    leaves: list,
+    leaves: list[Any],
     t: Value,
     z: Shaped,
 ) -> Any:

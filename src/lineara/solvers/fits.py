@@ -65,7 +65,9 @@ def least_squares(call: Call) -> Any:
     return result
 
 
-def with_options(fun: Callable[..., Any], args: tuple, options: dict[str, Any], x: Shaped) -> Any:
+def with_options(
+    fun: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], x: Shaped
+) -> Any:
     """fun(x, *args, **options)."""
     return fun(x, *args, **options)
 

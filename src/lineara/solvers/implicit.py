@@ -72,7 +72,12 @@ class Solution(Known):
         self.elementwise = elementwise or not np.ndim(value)
 
     def trace(
-        self, level: Level, values: list[Any], active: list[int], form: Form, options: dict
+        self,
+        level: Level,
+        values: list[Any],
+        active: list[int],
+        form: Form,
+        options: dict[Any, Any],
     ) -> tuple[Any, Joint]:
         """x at the level below, and the linear map of the implicit function theorem."""
         x = op("solution")(*values, rule=self, form=form, options=options)
@@ -148,7 +153,12 @@ class OptimalValue(Known):
     """
 
     def trace(
-        self, level: Level, values: list[Any], active: list[int], form: Form, options: dict
+        self,
+        level: Level,
+        values: list[Any],
+        active: list[int],
+        form: Form,
+        options: dict[Any, Any],
     ) -> tuple[Any, Joint]:
         """The value at the level below, and the linear map of f for fixed x."""
         y = op("optimal_value")(*values, rule=self, form=form, options=options)

@@ -86,7 +86,7 @@ def as_row(fun: Callable[..., Any], x: Shaped) -> Any:
     return row(fun(x))
 
 
-def applied(fun: Callable[..., Any], args: tuple, x: Shaped) -> Any:
+def applied(fun: Callable[..., Any], args: tuple[Any, ...], x: Shaped) -> Any:
     """fun(x, *args)."""
     return fun(x, *args)
 
@@ -124,7 +124,7 @@ def minimize_scalar(call: Call) -> Any:
     return result
 
 
-def of_one(fun: Callable[..., Any], args: tuple, x: Shaped) -> Any:
+def of_one(fun: Callable[..., Any], args: tuple[Any, ...], x: Shaped) -> Any:
     """fun(x[0], *args) for an x of one element."""
     return number(fun(x[0], *args))
 

@@ -35,7 +35,9 @@ KEPT = (
 )  # options that are passed on to the other method
 
 
-def rhs(fun: Callable[..., Any], args: tuple, vectorized: bool, t: Value, y: Shaped) -> Any:
+def rhs(
+    fun: Callable[..., Any], args: tuple[Any, ...], vectorized: bool, t: Value, y: Shaped
+) -> Any:
     """f(t, y, *args) as a vector."""
     return row(fun(t, np.reshape(y, (-1, 1)) if vectorized else y, *args))
 
@@ -45,7 +47,7 @@ def turned(fun: Callable[..., Any], t: Value, y: Value, *args: Any) -> Any:
     return fun(y, t, *args)
 
 
-def with_args(jac: Callable[..., Any], args: tuple, t: Value, y: Value) -> Any:
+def with_args(jac: Callable[..., Any], args: tuple[Any, ...], t: Value, y: Value) -> Any:
     """jac(t, y, *args)."""
     return jac(t, y, *args)
 
@@ -188,7 +190,9 @@ def _vector(y0: Any) -> Any:
     return np.reshape(y0, (-1,)) if not y0.ndim else y0
 
 
-def _with_derivatives(call: Call, result: Any, path: Trajectory, ends: Any, args: tuple) -> Any:
+def _with_derivatives(
+    call: Call, result: Any, path: Trajectory, ends: Any, args: tuple[Any, ...]
+) -> Any:
     """SciPy's result with derivatives for t, y, sol and the events."""
     last = ends[1] if result.status == 0 else result.t[-1] if len(result.t) else None
     if call["events"] is not None:
@@ -218,13 +222,13 @@ def _at(path: Trajectory, t: np.ndarray, times: Sequence[Any]) -> Any:
     return path(as_array(list(times)) if follows(list(times)) else t)
 
 
-def event_at(event: Any, piece: Any, args: tuple, t: Value) -> Any:
+def event_at(event: Any, piece: Any, args: tuple[Any, ...], t: Value) -> Any:
     """event(t, y(t)) on one piece of the trajectory."""
     value = as_array(event(t, piece(t), *args))
     return np.reshape(value, ()) if value.shape else value
 
 
-def _events(call: Call, result: Any, path: Trajectory, args: tuple, last: object) -> Any:
+def _events(call: Call, result: Any, path: Trajectory, args: tuple[Any, ...], last: object) -> Any:
     """Give events' times derivatives, as solutions of event(t, y(t)) = 0; returns the last time.
 
     The last time is that of a terminal event, if one ended the integration.

@@ -55,7 +55,12 @@ class Integral(Solved):
         return self.by(self.call.on_numbers(f), a, b)
 
     def trace(
-        self, level: Level, values: list[Any], active: list[int], form: Form, options: dict
+        self,
+        level: Level,
+        values: list[Any],
+        active: list[int],
+        form: Form,
+        options: dict[Any, Any],
     ) -> tuple[Any, Joint]:
         """The integral at the level below, and the linear map by the integrated Jacobian."""
         a, b, *rest = values
@@ -182,7 +187,7 @@ def integral(
 # --- SciPy's functions --------------------------------------------------------------------------
 
 
-def integrand(fun: Callable[..., Any], args: tuple, t: Value) -> Any:
+def integrand(fun: Callable[..., Any], args: tuple[Any, ...], t: Value) -> Any:
     """f(t, *args)."""
     return fun(t, *args)
 
@@ -238,7 +243,11 @@ def fixed_quad(call: Call) -> Any:
 
 
 def nested(
-    fun: Callable[..., Any], ranges: list[Any], options: list[Any], args: tuple, outer: tuple
+    fun: Callable[..., Any],
+    ranges: list[Any],
+    options: list[Any],
+    args: tuple[Any, ...],
+    outer: tuple[Any, ...],
 ) -> Any:
     """The integral over the remaining variables; `outer` are values of the others, inner first."""
     if not ranges:
@@ -256,8 +265,8 @@ def within(
     fun: Callable[..., Any],
     ranges: list[Any],
     options: list[Any],
-    args: tuple,
-    outer: tuple,
+    args: tuple[Any, ...],
+    outer: tuple[Any, ...],
     t: Value,
 ) -> Any:
     """`nested` with one more variable fixed at t."""

@@ -24,7 +24,7 @@ def first(fun: Callable[..., Any], x: Value, *args: Any) -> Any:
     return fun(x, *args)[0]
 
 
-def tuple_of(args: object) -> tuple:
+def tuple_of(args: object) -> tuple[Any, ...]:
     """`args` as a tuple, as SciPy reads it: a single argument need not be in one."""
     return args if isinstance(args, tuple) else (args,)
 

@@ -46,7 +46,7 @@ def number(y: Any) -> Any:
     return reshaped(y, ()) if type_of(y).shape else y
 
 
-def objective(fun: Callable[..., Any], args: tuple, x: Leaf) -> Any:
+def objective(fun: Callable[..., Any], args: tuple[Any, ...], x: Leaf) -> Any:
     """fun(x, *args), as a number."""
     return number(fun(x, *args))
 

@@ -24,7 +24,7 @@ from lineara.trees import flatten
 FEW = 8  # rows that are had by products of their own
 
 
-def entries(L: LinearMap, pattern: Any) -> Any:
+def entries(L: LinearMap[Any, Any], pattern: Any) -> Any:
     """The numbers of a map at the entries of a pattern, in the order of its compressed rows.
 
     Raises StructureError where more than a few rows are in no lanes, or where the pattern lacks an
@@ -53,7 +53,7 @@ def entries(L: LinearMap, pattern: Any) -> Any:
     return _gathered(known, pattern, lost, dtype)
 
 
-def _row(L: LinearMap, i: int) -> Any:
+def _row(L: LinearMap[Any, Any], i: int) -> Any:
     """A row of the matrix, by a transposed product."""
     seeds = []
     for t in L.codomain.types:

@@ -71,7 +71,9 @@ def sparsity(f: Callable[..., Any], *args: Any) -> Any:
     return pattern.matrix
 
 
-def pattern_of(f: Callable[..., Any], args: tuple, places: Sequence[int], name: str) -> Pattern:
+def pattern_of(
+    f: Callable[..., Any], args: tuple[Any, ...], places: Sequence[int], name: str
+) -> Pattern[str]:
     """The pattern with respect to the arguments at these places; of the program if there is one."""
     if not callable(f):
         raise TypeMismatchError(f"{name}: takes a function, but was given {f!r}")
@@ -98,7 +100,7 @@ def _refuse(leaf: Leaf, name: str) -> None:
         )
 
 
-def of_program(staged: Staged, args: tuple, places: Sequence[int]) -> Pattern:
+def of_program(staged: Staged, args: tuple[Any, ...], places: Sequence[int]) -> Pattern[str]:
     """The pattern of a program."""
     values: list[Any] = []
     active: list[int] = []
@@ -127,7 +129,7 @@ def _is_straight(program: Program) -> bool:
     return calls and sum([len(body.bindings) for body in bodies]) <= LONG
 
 
-def _rows(staged: Staged, ys: Any, args: tuple, places: Sequence[int]) -> Any:
+def _rows(staged: Staged, ys: Any, args: tuple[Any, ...], places: Sequence[int]) -> Any:
     """The sets of all results as one matrix; what is constant depends on nothing."""
     from scipy.sparse import csr_array, vstack
 

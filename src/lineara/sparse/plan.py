@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.api.arguments import positions_of
 from lineara.colouring import Compression, bidirectional, by_substitution, csr_of, symmetric
 from lineara.engines import takes
 from lineara.errors import LinearaError, ShapeError, StructureError, TypeMismatchError
@@ -54,6 +55,7 @@ def sparse_plan(
     f: Callable[..., Any],
     *args: Any,
     argnums: int | Sequence[int] = 0,
+    argnames: str | Sequence[str] | None = None,
     hessian: bool = False,
     pattern: Any = None,
     compile: bool = True,
@@ -62,8 +64,9 @@ def sparse_plan(
     """A plan for many Jacobians of f, at arguments of the types of these: `plan(*args)` is one.
 
     A Jacobian is a `scipy.sparse` array in compressed rows: its rows are the numbers of the result,
-    its columns those of the arguments at `argnums`, in the order of their leaves.  With `hessian`
-    it is the matrix of second derivatives of f, which returns one number.
+    its columns those of the arguments at `argnums`, or of the parameters `argnames`, in the order
+    of their leaves.  With `hessian` it is the matrix of second derivatives of f, which returns one
+    number.
 
     The pattern is that of `lineara.sparsity`, and the plan captures f as it is now: what it reaches
     and is not given is constant from here on.  A `pattern` of one's own, and one that holds at this
@@ -86,6 +89,7 @@ def sparse_plan(
            [0., 3., 2., 0.],
            [0., 0., 4., 3.]])
     """
+    argnums = positions_of(f, argnums, argnames, "sparse_plan")
     places = tuple([i % len(args) for i in ((argnums,) if isinstance(argnums, int) else argnums)])
     derived = Gradient(f, places) if hessian else f
     known = pattern_of(derived, args, places, "sparse_plan")
@@ -145,7 +149,9 @@ class Gradient(Remade):
         return 1.0 @ L
 
 
-def _of_moving(f: Callable[..., Any], args: tuple, places: Sequence[int]) -> Callable[..., Any]:
+def _of_moving(
+    f: Callable[..., Any], args: tuple[Any, ...], places: Sequence[int]
+) -> Callable[..., Any]:
     def of_moving(*moving: Any) -> Any:
         at = dict(zip(places, moving, strict=True))
         return f(*[at.get(i, a) for i, a in enumerate(args)])
@@ -153,7 +159,7 @@ def _of_moving(f: Callable[..., Any], args: tuple, places: Sequence[int]) -> Cal
     return of_moving
 
 
-def _program(f: Callable[..., Any], args: tuple) -> Any:
+def _program(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """A function as a program, with the engine that runs it."""
     program = trace(f, *args)
     text = program.definition
@@ -180,9 +186,9 @@ class SparsePlan(Remade):
     def __init__(
         self,
         f: Callable[..., Any],
-        args: tuple,
+        args: tuple[Any, ...],
         places: tuple[int, ...],
-        known: Pattern,
+        known: Pattern[str],
         compression: Compression,
         compile: bool,
     ) -> None:
@@ -231,7 +237,7 @@ class SparsePlan(Remade):
         """For which arguments the pattern holds."""
         return self.known.holds
 
-    def linear_map(self, args: tuple) -> LinearMap:
+    def linear_map(self, args: tuple[Any, ...]) -> LinearMap[Any, Any]:
         """The derivative at a point, of the eager engine."""
         return linearize(
             seen(self.f), args, {}, self.places, False, method, "sparse_plan", restored
@@ -285,7 +291,7 @@ class SparsePlan(Remade):
             self.tested = True
         return matrix
 
-    def _check(self, args: tuple) -> None:
+    def _check(self, args: tuple[Any, ...]) -> None:
         """Refuse whole numbers that are others than those the pattern was found for."""
         if not self.known.fixed:
             return
@@ -320,7 +326,9 @@ class SparsePlan(Remade):
     _repr_html_ = svg
 
 
-def _read_plan(f: Callable[..., Any], args: tuple, places: tuple[int, ...], *rest: Any) -> Any:
+def _read_plan(
+    f: Callable[..., Any], args: tuple[Any, ...], places: tuple[int, ...], *rest: Any
+) -> Any:
     """A plan that was pickled, or an error where it is not one of this function."""
     plan = SparsePlan(f, args, places, *rest)
     anew = pattern_of(f, args, places, "sparse_plan").matrix

@@ -37,18 +37,18 @@ class defined(HigherOrder):
         results = definition.run(values).results
         return [v if isinstance(v, np.generic) else np.asarray(v) for v in results]
 
-    def trace_staged(self, level: Level, args: tuple, params: dict[str, Any]) -> Any:
+    def trace_staged(self, level: Level, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The call of the definition."""
         return params["definition"].call(level, args)
 
-    def trace_linear(self, level: Level, args: tuple, params: dict[str, Any]) -> Any:
+    def trace_linear(self, level: Level, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """A linear function of what has no value."""
         raise LinearityError(
             f"{params['name']}: a staged condition ends a loop of a linear function, whose "
             "arguments have no values here; let the rule loop with lineara.fori_loop"
         )
 
-    def trace(self, level: Level, args: tuple, params: dict[str, Any]) -> Any:
+    def trace(self, level: Level, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The value below, and one entry for the linear map."""
         definition, name = params["definition"], params["name"]
         active = [i for i, a in enumerate(args) if level.mine(a)]

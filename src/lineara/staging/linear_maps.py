@@ -19,7 +19,7 @@ from lineara.staging.tracing import Staged
 from lineara.tape.linearize import linearize
 
 
-def as_program(L: LinearMap) -> Any:
+def as_program(L: LinearMap[Any, Any]) -> Any:
     """What pickle is to write: the call that makes the map of its program."""
 
     def ahead(*leaves: Any) -> Any:
@@ -36,7 +36,7 @@ def as_program(L: LinearMap) -> Any:
     return reduced(Making(of_program, (staged, L.domain, L.codomain, L.work), {}))
 
 
-def of_program(staged: Staged, domain: Space, codomain: Space, work: Work) -> LinearMap:
+def of_program(staged: Staged, domain: Space, codomain: Space, work: Work) -> LinearMap[Any, Any]:
     """The linear map that a program is."""
     d = staged.definition
 

@@ -119,7 +119,11 @@ class Selected:
         return self.operated(ufunc, args)
 
     def __array_function__(
-        self, function: Callable[..., Any], types: tuple[Any, ...], args: tuple, options: dict
+        self,
+        function: Callable[..., Any],
+        types: tuple[Any, ...],
+        args: tuple[Any, ...],
+        options: dict[Any, Any],
     ) -> Any:
         if function in REDUCED and args and args[0] is self:
             return self.reduced(REDUCED[function], *args[1:], **options)

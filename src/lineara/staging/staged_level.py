@@ -482,7 +482,7 @@ class StagedLevel(Level):
 
     # --- applying primitives -------------------------------------------------------------------
 
-    def apply(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def apply(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Write an application down; of constants, evaluate it."""
         if not self.open:
             raise outlived()
@@ -522,7 +522,9 @@ class StagedLevel(Level):
                 return self.innermost().written(primitive, args, params, weak)
         return self.written(primitive, args, params, weak)
 
-    def written(self, primitive: Primitive, args: tuple, params: dict[str, Any], weak: Weak) -> Any:
+    def written(
+        self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any], weak: Weak
+    ) -> Any:
         """An application of which what it raises has been looked at."""
         if primitive.name in TRUTHS:
             weak = True
@@ -559,7 +561,7 @@ class StagedLevel(Level):
             return self.derived(y, args[0])
         return y
 
-    def refuse_errors(self, primitive: Primitive, args: tuple) -> None:
+    def refuse_errors(self, primitive: Primitive, args: tuple[Any, ...]) -> None:
         """Refuse what may raise where np.errstate says so: the program runs outside of it."""
         handled = {str(v) for k, v in np.geterr().items() if v != self.shared.errors[k]}
         raising = sorted(handled & {"raise", "call", "log"})
@@ -570,7 +572,7 @@ class StagedLevel(Level):
                 "depends on staged values; test what it gives with np.isfinite"
             )
 
-    def of_numbers(self, name: str, act: Callable[..., Any], args: tuple) -> Any:
+    def of_numbers(self, name: str, act: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """An operator of numbers: Python's own where all of them are Python's, or may be."""
         if not self.open:
             raise outlived()
@@ -592,7 +594,11 @@ class StagedLevel(Level):
         return y.level.number(y.v, weak)
 
     def constant_call(
-        self, primitive: Constant, func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
+        self,
+        primitive: Constant,
+        func: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> Any:
         """A locally constant function of NumPy's: its operands, and its other arguments by name."""
         if self.inner is not None:
@@ -1046,7 +1052,7 @@ def _counted(a: Value) -> Any:
     return y.level.number(y.v, a.weak)
 
 
-def _may_differ(name: str, args: tuple, kinds: set[str]) -> bool:
+def _may_differ(name: str, args: tuple[Any, ...], kinds: set[str]) -> bool:
     """Whether Python's operator may raise where NumPy's does not, or give other bits."""
     if name in ("negative", "bitwise_and", "bitwise_or", "bitwise_xor"):
         return False
@@ -1063,7 +1069,7 @@ ROUNDED = {"where", "equal", "not_equal", "less", "less_equal", "greater", "grea
 ROUNDED |= {"floor_divide", "isclose", "allclose"}
 
 
-def _in_precision(primitive: Primitive, args: tuple) -> tuple:
+def _in_precision(primitive: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Numbers of Python's in the precision of the arrays and of NumPy's numbers that they meet."""
     meets = isinstance(primitive, Elementwise) or primitive.name in ROUNDED
     if len(args) < 2 or not meets or primitive.name == "ldexp":
@@ -1112,8 +1118,8 @@ def _kind(a: Shaped) -> str:
 
 
 def _operands(
-    func: Callable[..., Any], args: tuple, kwargs: dict[str, Any]
-) -> tuple[list, dict[str, Any]]:
+    func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[list[Any], dict[str, Any]]:
     """What a function works on, and what else it is told, where that is not its default."""
     if isinstance(func, np.ufunc):
         return list(args), kwargs

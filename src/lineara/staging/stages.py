@@ -71,7 +71,12 @@ class Stages:
     """
 
     def __init__(
-        self, staged: Staged, args: tuple, kwargs: dict[str, Any], policy: Policy, run: bool = False
+        self,
+        staged: Staged,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        policy: Policy,
+        run: bool = False,
     ) -> None:
         self.staged = staged
         self.operands = staged.operands(args, kwargs)

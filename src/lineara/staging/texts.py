@@ -29,7 +29,9 @@ class Text:
 
     __lineara_leaf__ = True
 
-    def __init__(self, call: Callable[..., Any], args: tuple, named: dict[str, Any]) -> None:
+    def __init__(
+        self, call: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]
+    ) -> None:
         self.call, self.args, self.named = call, args, named
 
     def __add__(self, other: object) -> Any:

@@ -56,11 +56,13 @@ class Signature(NamedTuple):
     weak: tuple[Any, ...] | None = None  # where it depends on which numbers are Python's
     pythons: tuple[bool, ...] = ()  # whether the formals were traced for numbers of Python's
 
-    def values(self, args: tuple, kwargs: dict[str, Any], name: str) -> list[Any]:
+    def values(self, args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> list[Any]:
         """The numbers of a call that fits, or an error that says what does not."""
         return numbers(self.check(args, kwargs, name))
 
-    def check(self, args: tuple, kwargs: dict[str, Any], name: str) -> list[tuple[Any, ArrayType]]:
+    def check(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], name: str
+    ) -> list[tuple[Any, ArrayType]]:
         """The numbers of a call that fits, with the types of the formals."""
         leaves, structure = flatten_call(args, kwargs)
         if structure != self.structure:
@@ -107,7 +109,7 @@ class Signature(NamedTuple):
         """Where a leaf stands among the arguments."""
         return leaf_paths(unflatten(self.structure, leaves), root="arguments")[i]
 
-    def call(self, parts: Sequence[Any]) -> tuple[tuple, dict[str, Any]]:
+    def call(self, parts: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments, by position and by name, with these in place of the numbers."""
         left = iter(parts)
         pairs = zip(self.types, self.constants, strict=True)
@@ -241,7 +243,7 @@ class Staged(Remade):
         definition: Definition,
         signature: Signature,
         results: Results,
-        constants: list,
+        constants: list[Any],
         f: Callable[..., Any] | None,
         writes: Sequence[int] = (),
         inputs: Sequence[np.ndarray] = (),
@@ -326,7 +328,7 @@ class Staged(Remade):
                 leaves[i][...] = content
         return out
 
-    def called(self, args: tuple) -> Any:
+    def called(self, args: tuple[Any, ...]) -> Any:
         """The value for arguments of the very types, each of which is one leaf."""
         known = self.direct
         if known is not None:
@@ -358,7 +360,7 @@ class Staged(Remade):
         # they are of the types
         return self.definition.run(operands, checked=False)
 
-    def operands(self, args: tuple, kwargs: dict[str, Any] | None = None) -> list[Any]:
+    def operands(self, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> list[Any]:
         """The operands of the definition, for arguments of the function."""
         return [*self.signature.values(args, kwargs or {}, self.name), *self.beside]
 
@@ -370,7 +372,7 @@ class Staged(Remade):
         return str(self.program)
 
 
-def traced(f: object, args: tuple, kwargs: dict[str, Any], reading: Reading) -> Staged:
+def traced(f: object, args: tuple[Any, ...], kwargs: dict[str, Any], reading: Reading) -> Staged:
     """The program of a function that is read in some way.
 
     If it stands for calls of the function, whole numbers stay whole, and what the function writes
@@ -385,7 +387,9 @@ def traced(f: object, args: tuple, kwargs: dict[str, Any], reading: Reading) -> 
     return reading.traced(lambda: _traced(f, args, kwargs, reading))
 
 
-def _traced(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any], reading: Reading) -> Staged:
+def _traced(
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], reading: Reading
+) -> Staged:
     name, calls, begun = definition_name(f), reading.calls, time.perf_counter()
     with open_level(StagedLevel) as level:
         level.reading = reading
@@ -456,7 +460,7 @@ class Given:
         self,
         level: StagedLevel,
         f: Callable[..., Any],
-        args: tuple,
+        args: tuple[Any, ...],
         kwargs: dict[str, Any],
         promotes: bool,
     ) -> None:
@@ -580,7 +584,9 @@ def _is_formal(v: Shaped) -> bool:
     return type(v) in (float, complex, Whole)
 
 
-def names_of_leaves(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> list[str]:
+def names_of_leaves(
+    f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> list[str]:
     """Names for the leaves: the parameter of the function, and the way to the leaf."""
     try:
         parameters = list(inspect.signature(f).parameters.values())

@@ -92,7 +92,7 @@ class Halves:
         xs = [_fit(given.get(v), v.type) for v in self._moving()]
         return run_linear(self.definition.program, self.lin, [self.tape], xs)
 
-    def gradient(self, bars: Sequence[Any]) -> tuple[tuple, dict[str, Any]]:
+    def gradient(self, bars: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The cotangents as the arguments are: by position, and by name."""
         parts = [g for g, v in zip(self.back(bars), self.formals, strict=True) if v is not None]
         signature, kinds = self.staged.signature, self.staged.signature.pythons

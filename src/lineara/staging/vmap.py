@@ -104,7 +104,7 @@ def _lane(v: Shaped, axis: Axis) -> ArrayType | None:
 
 
 def _axes(
-    axes: int | tuple[Any, ...] | None, args: tuple, name: str, single: bool = False
+    axes: int | tuple[Any, ...] | None, args: tuple[Any, ...], name: str, single: bool = False
 ) -> list[Any]:
     """The axis of each leaf."""
     given = (axes,) if single else axes

@@ -59,7 +59,9 @@ def _traced(args: Iterable[Any]) -> Iterator[Any]:
             yield from _traced(a)
 
 
-def kinds_of(func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> tuple:
+def kinds_of(
+    func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> tuple[Any, ...]:
     """The classes of the arguments, and of what lists hold: they decide how a call is read."""
     return (func, *map(_deep, args), *kwargs, *map(_deep, kwargs.values()))
 

@@ -50,7 +50,7 @@ OPENING = open_level()
 
 def backward(
     f: Callable[..., Any],
-    args: tuple,
+    args: tuple[Any, ...],
     kwargs: dict[str, Any],
     asked: Asked,
     method: Callable[..., Any],
@@ -63,7 +63,7 @@ def backward(
 def _backward(
     level: Level,
     f: Callable[..., Any],
-    args: tuple,
+    args: tuple[Any, ...],
     kwargs: dict[str, Any],
     asked: Asked,
     method: Callable[..., Any],

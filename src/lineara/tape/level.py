@@ -261,7 +261,7 @@ class Level:
 
     # --- applying primitives -----------------------------------------------------------------
 
-    def apply(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def apply(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Evaluate one level below; record the linear map from the arguments of this level."""
         if not self.open:
             return self._after(primitive, args, params)
@@ -335,7 +335,7 @@ class Level:
             y = y.copy(order="K")
         return y if isinstance(primitive, Constant) else self.own(y)
 
-    def _after(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def _after(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """After the trace, only constant arrays that were made in it may be used."""
         args = tuple([a.now() if isinstance(a, Traced) else a for a in args])
         if any([isinstance(a, Traced) and a.level is self for a in args]):
@@ -389,7 +389,7 @@ class Level:
             )
         return False
 
-    def of_numbers(self, name: str, act: Callable[..., Any], args: tuple) -> Any:
+    def of_numbers(self, name: str, act: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """An operator on numbers: Python's or NumPy's own arithmetic, which may raise or warn."""
         if not self.open:
             raise outlived()

@@ -59,7 +59,7 @@ class LinearLevel(Level):
             return self.array(np.zeros(v.shape, v.dtype))
         return self.scalar(0.0 if v.dtype == np.float64 else v.dtype.type(0))
 
-    def apply(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def apply(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Record a linear operation; refuse any other."""
         if not self.open:
             return self._after(primitive, args, params)
@@ -117,7 +117,7 @@ class LinearLevel(Level):
                 "pass it as an argument, so that the rule can say its derivative"
             )
 
-    def check(self, primitive: Primitive, values: tuple, active: tuple[int, ...]) -> None:
+    def check(self, primitive: Primitive, values: tuple[Any, ...], active: tuple[int, ...]) -> None:
         """Refuse an operation that is not linear in the active arguments."""
         zero = primitive.linear_in(active, len(values))
         if isinstance(zero, str):
@@ -126,7 +126,9 @@ class LinearLevel(Level):
             raise _affine(primitive, values, active)
 
 
-def _nonlinear(primitive: Primitive, values: tuple, active: Sequence[int]) -> LinearityError:
+def _nonlinear(
+    primitive: Primitive, values: tuple[Any, ...], active: Sequence[int]
+) -> LinearityError:
     name, types = primitive.name, ", ".join(repr(values[i]) for i in active)
     return LinearityError(
         f"{name} is not linear in {types}; a linear function adds, subtracts, moves elements, and "
@@ -134,7 +136,7 @@ def _nonlinear(primitive: Primitive, values: tuple, active: Sequence[int]) -> Li
     )
 
 
-def _affine(primitive: Primitive, values: tuple, active: Sequence[int]) -> LinearityError:
+def _affine(primitive: Primitive, values: tuple[Any, ...], active: Sequence[int]) -> LinearityError:
     name, types = primitive.name, ", ".join(repr(values[i]) for i in active)
     return LinearityError(
         f"{name} of a linear {types} and a constant that is not zero is affine; "
@@ -142,7 +144,9 @@ def _affine(primitive: Primitive, values: tuple, active: Sequence[int]) -> Linea
     )
 
 
-def _reads_value(primitive: Primitive, values: tuple, active: Sequence[int]) -> LinearityError:
+def _reads_value(
+    primitive: Primitive, values: tuple[Any, ...], active: Sequence[int]
+) -> LinearityError:
     name, types = primitive.name, ", ".join(repr(values[i]) for i in active)
     return LinearityError(
         f"{name} reads the value of a linear {types}, which has a type but no value; "

@@ -57,7 +57,7 @@ class Sweeps:
         """Cotangents of the leaves, from cotangents of the results."""
         return self._masked(self._back, cotangents)
 
-    def _masked(self, sweep: Callable, seeds: list[Any]) -> list[Any]:
+    def _masked(self, sweep: Callable[..., Any], seeds: list[Any]) -> list[Any]:
         """The results of the sweep, or of a masked sweep where it produces a NaN.
 
         In a trace nobody can know whether it will.
@@ -190,7 +190,7 @@ class Frozen(Sweeps):
             if n is not None:
                 settled(n)
 
-    def _masked(self, sweep: Callable, seeds: list[Any]) -> list[Any]:
+    def _masked(self, sweep: Callable[..., Any], seeds: list[Any]) -> list[Any]:
         tidy(self.tape, self.scalar, self.nodes, last=False)
         return super()._masked(sweep, seeds)
 
@@ -217,7 +217,7 @@ OPENING = open_level()
 
 def linearize(
     f: Callable[..., Any],
-    args: tuple,
+    args: tuple[Any, ...],
     kwargs: dict[str, Any],
     argnums: Sequence[int] | None,
     has_aux: bool,
@@ -226,7 +226,7 @@ def linearize(
     restore: Callable[[Any], Any] = same,
     sparse: bool | None = None,
     tape: list[Any] | None = None,
-) -> tuple[Any, LinearMap, Any]:
+) -> tuple[Any, LinearMap[Any, Any], Any]:
     """(value, linear map from args[argnums] to the result, aux).
 
     `argnums`: None for all arguments.  `restore`: what a result of f is to the user.  `sparse`:
@@ -249,7 +249,7 @@ def linearize(
 
 def directional(
     f: Callable[..., Any],
-    args: tuple,
+    args: tuple[Any, ...],
     along: object,
     has_aux: bool,
     method: Callable[..., Any],
@@ -281,7 +281,7 @@ new = tuple.__new__  # a side of one number, as most often, without a call of Py
 def _trace(
     level: Level,
     f: Callable[..., Any],
-    args: tuple,
+    args: tuple[Any, ...],
     kwargs: dict[str, Any],
     argnums: Sequence[int] | None,
     has_aux: bool,
@@ -436,14 +436,14 @@ def _typed(t: ArrayType) -> np.ndarray:
     return np.broadcast_to(np.zeros((), t.dtype), t.shape)
 
 
-def batch_sweep(sweep: Callable, seeds: list[Any]) -> list[Any]:
+def batch_sweep(sweep: Callable[..., Any], seeds: list[Any]) -> list[Any]:
     """A sweep on vectors with a leading batch axis: one sweep, not one for each."""
     with deeper(), deeper() as depth:  # the depth between is for masks inside the batch
         swept = sweep([Batched(s, depth) for s in seeds])
     return [_unbatched(g) for g in swept]
 
 
-def basis_sweep(sweep: Callable, basis: Basis, plain: bool) -> list[Any]:
+def basis_sweep(sweep: Callable[..., Any], basis: Basis, plain: bool) -> list[Any]:
     """A sweep on basis vectors, as compressed as they stay where residuals are plain arrays."""
     with deeper(), deeper() as depth:
         if basis.sets:

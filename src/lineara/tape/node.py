@@ -95,7 +95,7 @@ class Traced(ArrayBox):
     known = True  # whether there is a value to look at, at all
     in_plans: str | None = None  # what it is in the signature of a call; None where it has none
 
-    def interpret(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def interpret(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Evaluate one level below and record the linear map beside."""
         return self.level.apply(primitive, args, params)
 

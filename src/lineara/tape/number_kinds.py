@@ -45,7 +45,7 @@ def typed(v: Value) -> Any:
     return v.typed() if isinstance(v, Box) else np.result_type(type(v), float).type(v)
 
 
-def decided(name: str, act: Callable[..., Any], args: tuple) -> Any:
+def decided(name: str, act: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     """An operator under a policy of kinks: the value is the operator's, the derivative chosen."""
     y = op(name)(*map(typed, args))
     return y if staged(args) else valued(y, act(*map(plain, args)))

@@ -50,7 +50,7 @@ class Code(NamedTuple):
     """What runs: `pull(parents, values, g)` in the sweep, and `keep(*values)` at the call."""
 
     pull: Callable[..., None]
-    keep: Callable[..., tuple] | None
+    keep: Callable[..., tuple[Any, ...]] | None
     reads: frozenset[str]  # the leaves that either reads
     deep: Callable[[], "Deep | None"]  # written when it is asked for; None for none
 
@@ -58,8 +58,8 @@ class Code(NamedTuple):
 class Deep(NamedTuple):
     """The same over primitives: `back(values, g)` gives what goes to each end."""
 
-    back: Callable[..., list]
-    keep: Callable[..., tuple] | None
+    back: Callable[..., list[Any]]
+    keep: Callable[..., tuple[Any, ...]] | None
     ends: Sequence[str]  # leaves, in the order in which a sweep adds what goes to them
 
 
@@ -322,7 +322,7 @@ class Runner:
         return self.run(lines)
 
     def deep(
-        self, enter: Callable[..., Any], keep: Callable[..., tuple] | None
+        self, enter: Callable[..., Any], keep: Callable[..., tuple[Any, ...]] | None
     ) -> Callable[..., Any]:
         """The same of values that another level traces: `enter` makes the entry on the tape."""
         self.scope |= {"is_array": is_array, "enter": enter, "keep": keep}

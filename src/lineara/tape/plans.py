@@ -128,7 +128,7 @@ def _with_constants(args: Sequence[Any]) -> list[Any] | None:
 
 
 def _reader(
-    kinds: tuple, func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+    kinds: tuple[Any, ...], func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Read:
     """The code that reads such calls from now on; where lists are given, code that finds it."""
     readers = registry.readers
@@ -156,8 +156,8 @@ def _later(
     key: object,
     count: int | None,
     level: Any,
-    nodes: tuple,
-    values: tuple,
+    nodes: tuple[Any, ...],
+    values: tuple[Any, ...],
     func: Callable[..., Any],
     args: Sequence[Any],
     kwargs: dict[str, Any],

@@ -104,7 +104,7 @@ def read_array(level: Any, x: Array, at: Index) -> Any:
     return view(level, root, v, offset, strides, fixed=is_fixed(x))
 
 
-def _read_ints(level: Any, x: Array, at: tuple) -> Any:
+def _read_ints(level: Any, x: Array, at: tuple[Any, ...]) -> Any:
     """The element of a plain float64 array at as many integers as it has axes; else None."""
     v = x.v
     if len(at) != v.ndim or not at:

@@ -36,7 +36,7 @@ class Step(NamedTuple):
     out: str
     t: ArrayType
     primitive: Primitive
-    args: tuple
+    args: tuple[Any, ...]
     params: dict[str, Any]
 
 
@@ -65,7 +65,7 @@ class Draft:
         """A value of that type under that name."""
         return Sketch(self, name, t, moves, weak)
 
-    def apply(self, primitive: Primitive, args: tuple, params: dict[str, Any]) -> Any:
+    def apply(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """A sketch of the result; where a derivative flows, the linear map is kept beside."""
         if isinstance(primitive, HigherOrder) or any(map(_holds_sketch, params.values())):
             raise Unplanned(f"{primitive.name} takes functions, or positions that are not known")
@@ -171,7 +171,7 @@ class Sketch(ArrayBox):
         self.moves = moves  # whether a derivative flows through it
         self.weak = weak  # whether it is a number of Python's
 
-    def interpret(self, primitive: Any, args: tuple, params: dict[str, Any]) -> Any:
+    def interpret(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Write the application down."""
         return self.draft.apply(primitive, args, params)
 
@@ -213,7 +213,11 @@ class Sketch(ArrayBox):
         return ours(*inputs)
 
     def __array_function__(
-        self, func: Callable[..., Any], types: tuple[Any, ...], args: tuple, kwargs: dict
+        self,
+        func: Callable[..., Any],
+        types: tuple[Any, ...],
+        args: tuple[Any, ...],
+        kwargs: dict[Any, Any],
     ) -> Any:
         ours = registry.ours(func)
         if not isinstance(ours, Primitive):

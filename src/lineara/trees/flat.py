@@ -95,7 +95,9 @@ def _make(entry: _Entry, children: list[Any]) -> Any:
     return entry.kind.make(entry.aux, entry.keys, children)
 
 
-def _assemble(entries: Iterable[_Entry | None], leaves: Iterable[Any], make: Callable) -> Any:
+def _assemble(
+    entries: Iterable[_Entry | None], leaves: Iterable[Any], make: Callable[..., Any]
+) -> Any:
     leaves, done = iter(leaves), []
     for entry in entries:
         if entry is None:
@@ -120,7 +122,7 @@ def _expand(node: Node, is_leaf: IsLeaf | None) -> tuple[_Entry, list[Node]] | N
     return entry, _nodes(node, kind, keys)
 
 
-def flatten_call(args: tuple, kwargs: dict[str, Any]) -> tuple[list[Any], Structure]:
+def flatten_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Structure]:
     """The leaves and the structure of the arguments of a call, `flatten((args, kwargs))`.
 
     >>> flatten_call((1.0, [2.0]), {"n": 3})[0]

@@ -40,7 +40,7 @@ def _inside(f: Callable[..., Any]) -> Callable[..., Any]:
     One that writes into its arguments is differentiated as it runs.
     """
 
-    def of_nodes(args: tuple, kwargs: dict[str, Any]) -> Any:
+    def of_nodes(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         arrays = [v for v in flatten((args, kwargs))[0] if isinstance(v, StagedArray)]
         results = f(*args, **kwargs)
         if any([a.w.buffer.version for a in arrays]):

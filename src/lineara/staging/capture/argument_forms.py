@@ -65,7 +65,7 @@ def _size(t: Term) -> int:
 
 
 def form_of(
-    args: tuple, kwargs: dict[str, Any], structure: Structure, constants: Collection[int]
+    args: tuple[Any, ...], kwargs: dict[str, Any], structure: Structure, constants: Collection[int]
 ) -> Form | None:
     """The form of these arguments, some leaves of which are constants; None where none is known."""
     every = [*args, *kwargs.values()]

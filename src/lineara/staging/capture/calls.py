@@ -54,7 +54,7 @@ class _Called:
     """A call of a function that is a definition."""
 
     def __init__(
-        self, level: StagedLevel, now: Reading, body: Callable[..., Any], args: tuple
+        self, level: StagedLevel, now: Reading, body: Callable[..., Any], args: tuple[Any, ...]
     ) -> None:
         self.level, self.now, self.body, self.given = level, now, body, args
         code = body.__code__

@@ -82,14 +82,14 @@ class Captured(NamedTuple):
 class Call(NamedTuple):
     """The arguments of a call, taken apart; in place of the engine's arrays are NumPy's."""
 
-    args: tuple
+    args: tuple[Any, ...]
     kwargs: dict[str, Any]
     leaves: list[Any]
     structure: Structure
     values: list[Any]  # what the program is run on
 
     @classmethod
-    def of(cls, args: tuple, kwargs: dict[str, Any], engine: Engine | str = "") -> "Call":
+    def of(cls, args: tuple[Any, ...], kwargs: dict[str, Any], engine: Engine | str = "") -> "Call":
         """The arguments, with their leaves."""
         values, structure = flatten_call(args, kwargs)
         if isinstance(engine, str) and engine != "jax":

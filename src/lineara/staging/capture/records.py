@@ -112,7 +112,9 @@ class Recording:
         self.open.__exit__(*sys.exc_info())
 
 
-def together(around: StagedLevel, records: Sequence[Record]) -> tuple[list[Boxed], list[dict]]:
+def together(
+    around: StagedLevel, records: Sequence[Record]
+) -> tuple[list[Boxed], list[dict[Any, Any]]]:
     """The values around that any record mentions; for each record its formals for them."""
     all_: dict[ir.Var, Boxed] = {}
     each = []
