@@ -49,6 +49,7 @@ from lineara.rules import (
     sparse_rule,
 )
 from lineara.rules.probed import probed
+from lineara.tape.levels import progress
 
 if TYPE_CHECKING:
     from lineara import calculus, diagrams, policies, random
@@ -114,6 +115,7 @@ __all__ = [
     "numpy",
     "policies",
     "probed",
+    "progress",
     "random",
     "ravel",
     "scan",
@@ -174,7 +176,7 @@ def __getattr__(name: str) -> Any:
     return public
 
 
-def _as_program(L: LinearMap) -> Any:
+def _as_program(L: LinearMap[Any, Any]) -> Any:
     """What a linear map pickles as."""
     from lineara.staging.linear_maps import as_program
 

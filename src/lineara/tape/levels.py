@@ -8,7 +8,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from lineara.facts.primitive import Joint
 from lineara.tape.level import Level
 from lineara.tape.library_errors import in_place_of, line_of
 from lineara.tape.linear_level import LinearLevel, linear_joint
+from lineara.tape.progress import interrupted, on_terminal, watching
 from lineara.tape.swallowed_errors import prune, raise_swallowed
 
 
@@ -51,20 +52,23 @@ class _Collector:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.tracing: list[bool] = []  # one of each such thread
+        self.tracing: list[Level] = []  # the outermost of each such thread
         self.was_on = False
         self.keeper: Keeper | None = None  # asked when no trace is open any more
+        self.watch = on_terminal(self.tracing)  # shows what takes long
 
-    def pause(self) -> None:
+    def pause(self, level: Level) -> None:
+        if self.watch is not None:
+            self.watch()
         with self.lock:
             if not self.tracing:
                 self.was_on = gc.isenabled()
                 gc.disable()
-            self.tracing.append(True)
+            self.tracing.append(level)
 
-    def resume(self) -> None:
+    def resume(self, level: Level) -> None:
         with self.lock:
-            self.tracing.pop()
+            self.tracing.remove(level)
             if not self.tracing:
                 keeper = self.keeper
                 if keeper is not None and (keeper.holders or keeper.assigned):
@@ -105,7 +109,7 @@ class open_level:  # a context manager is named as a function is
             level.outer = around[-1]
         else:
             level.outer = None
-            collector.pause()
+            collector.pause(level)
         here["depth"] = depth
         around.append(level)
         if here["kinks"] is not None:
@@ -119,6 +123,8 @@ class open_level:  # a context manager is named as a function is
         assert type(level) is cls, "levels close in the order opposite to their opening"
         if error is not None and (level.locks.arrays or level.locks.gave):
             mutated = _mutated(error, bool(level.locks.arrays))
+        if kind is KeyboardInterrupt and len(around) == 1 and error is not None:
+            interrupted(error, level)
         if level.kinks is not None:
             level.decide(None)
         level.close()
@@ -128,7 +134,7 @@ class open_level:  # a context manager is named as a function is
         here["waiting"][cls, depth].append(level)
         swallowed = None
         if not around:
-            collector.resume()
+            collector.resume(level)
             swallowed = here["refused"]
             if swallowed:
                 here["refused"] = []
@@ -216,3 +222,26 @@ __all__ = [
     "outside",
     "writable",
 ]
+
+
+@contextmanager
+def progress(
+    *, after: float = 0.5, every: float = 0.5, file: TextIO | None = None
+) -> Iterator[None]:
+    """Show what differentiations do while the block runs, and with how much memory and time left.
+
+    `after` so many seconds of one, a line is written `every` so many, to standard error or to
+    `file`: the operations that were recorded and about how many bytes they keep; then how much of a
+    sweep is done. A tape that has taken most of the memory is a RuntimeWarning that names a policy
+    with which it fits. A thread of its own looks: the differentiation itself runs as without.
+
+    Where standard error is a terminal, this goes on by itself for what takes two seconds or more.
+
+    >>> import lineara
+    >>> with lineara.progress():
+    ...     slope = lineara.grad(lambda x: x**3)(2.0)
+    >>> slope
+    12.0
+    """
+    with watching(collector.tracing, after, every, file):
+        yield

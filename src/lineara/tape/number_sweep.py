@@ -49,7 +49,8 @@ def numbers_ahead(
         if type(t) is not float or (type(n) is not python and type(n) is not numpy):
             return None
         n.g = t
-    for n in tape:
+    rest = iter(tape)
+    for n in rest:
         if type(n) is not python and type(n) is not numpy:
             return None
         t = n.a.g

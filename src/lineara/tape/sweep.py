@@ -40,7 +40,8 @@ def reverse(
     empty = leaked if last else zero
     none = leaked if last else None
     python, numpy = scalar
-    for n in reversed(tape):
+    rest = reversed(tape)  # which tells how much is left
+    for n in rest:
         kind = type(n)
         if kind is python or kind is numpy:
             g = n.g
@@ -114,7 +115,8 @@ def reverse(
 def forward(tape: Sequence[Any], scalar: tuple[type, type]) -> None:
     """The map itself: every node gets its tangent from its parents, earliest first."""
     python, numpy = scalar
-    for n in tape:
+    rest = iter(tape)
+    for n in rest:
         kind = type(n)
         if kind is python or kind is numpy:
             t = n.a.g
