@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
+import lineara
 from lineara import errors
 
 PACKAGES = ["", ".calculus", ".cotangent", ".diagrams", ".distributed", ".engines", ".geometry"]
@@ -44,6 +45,13 @@ def raised(value: Any) -> set[str]:
 def test_what_is_public_has_an_example():
     lacking = [name for name, value in public() if ">>> " not in (inspect.getdoc(value) or "")]
     assert lacking == []
+
+
+def test_every_name_of_the_library_itself_has_an_example():
+    names = [
+        n for n in lineara.__all__ if ">>> " not in (inspect.getdoc(getattr(lineara, n)) or "")
+    ]
+    assert names == []
 
 
 def test_what_is_public_names_the_errors_that_it_raises():

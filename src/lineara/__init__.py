@@ -53,6 +53,7 @@ from lineara.tape.levels import progress
 
 if TYPE_CHECKING:
     from lineara import calculus, diagrams, policies, random
+    from lineara import testing as testing  # public, but in no `import *`
     from lineara.bridges.python_and_diagrams import diagram
     from lineara.engines import engine
     from lineara.frameworks.jax_export import export_jax
@@ -167,13 +168,17 @@ _LATE = {  # the staged engine and what helps tests: loaded when it is first ask
 }
 
 
-def __getattr__(name: str) -> Any:
+def _late(name: str) -> Any:
     """A public name of a module that `import lineara` does not load."""
     if name not in _LATE:
         raise AttributeError(f"module 'lineara' has no attribute {name!r}")
     module = uncollected(importlib.import_module)(_LATE[name])
     public = globals()[name] = getattr(module, name, module)
     return public
+
+
+if not TYPE_CHECKING:  # to which a name that there is not would be Any
+    __getattr__ = _late
 
 
 def _as_program(L: LinearMap[Any, Any]) -> Any:

@@ -247,7 +247,7 @@ def hvp(
     f: Callable[..., Real], argnums: Argnums = 0, *, argnames: str | Sequence[str] | None = None
 ) -> Callable[..., Any]: ...
 @overload
-def hvp(f: Callable[[X], Real], x: X, v: X) -> X: ...  # until 0.3
+def hvp(f: Callable[[X], Real], x: X, v: X, /) -> X: ...  # until 0.3
 def hvp(
     f: Callable[..., Any],
     argnums: Any = 0,

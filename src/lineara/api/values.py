@@ -24,12 +24,14 @@ def stop_gradient(x: X) -> X:
     >>> grad(lambda x: x * stop_gradient(x))(3.0)
     3.0
     """
-    if staged(x) and isinstance(x, Traced):
-        x = x.now()
-        return stop_gradient(x.v) if x.known else still(x)
-    if isinstance(x, Traced):
-        value = plain(x)
-        return value.copy() if isinstance(value, np.ndarray) else value  # the user may write to it
+    node: Any = x
+    if staged(node) and isinstance(node, Traced):
+        node = node.now()
+        return stop_gradient(node.v) if node.known else still(node)
+    if isinstance(node, Traced):
+        value: Any = plain(node)
+        copied: Any = value.copy() if isinstance(value, np.ndarray) else value
+        return copied  # the user may write to it
     return map_leaves(lambda v: stop_gradient(v) if isinstance(v, Traced) else v, x)
 
 

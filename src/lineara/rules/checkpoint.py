@@ -6,7 +6,7 @@ It is the free choice of unzip between storing a non-linear value and computing 
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -171,10 +171,12 @@ class Stored(Call):
         return lambda *leaves: flatten(self.traced(form.arguments(leaves)))[0]
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
 @transformation
-def checkpoint(
-    f: Callable[..., Any], *, policy: "Policy | str | None" = None
-) -> Callable[..., Any]:
+def checkpoint(f: Callable[P, R], *, policy: "Policy | str | None" = None) -> Callable[P, R]:
     """f, run again when its derivative is asked for: between, only its inputs are kept.
 
     Memory for time: a sweep through a call of f costs one more run of f, and holds what that run

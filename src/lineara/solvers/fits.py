@@ -114,7 +114,7 @@ def misfit(f: Callable[..., Any], xdata: Shaped, ydata: Shaped, sigma: Any, p: S
     return r / sigma
 
 
-def covariance(residuals: Callable[..., Any], p: Shaped, scaled: bool) -> Any:
+def covariance(residuals: Callable[..., Any], p: np.ndarray, scaled: bool) -> Any:
     """(J^T J)^-1; if `scaled`, times the mean square of the residuals."""
     r, J = row(residuals(p)), jacobian(functools.partial(as_row, residuals))(p)
     inverse = np.linalg.inv(J.T @ J)

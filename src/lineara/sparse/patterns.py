@@ -73,7 +73,7 @@ def sparsity(f: Callable[..., Any], *args: Any) -> Any:
 
 def pattern_of(
     f: Callable[..., Any], args: tuple[Any, ...], places: Sequence[int], name: str
-) -> Pattern[str]:
+) -> Pattern:
     """The pattern with respect to the arguments at these places; of the program if there is one."""
     if not callable(f):
         raise TypeMismatchError(f"{name}: takes a function, but was given {f!r}")
@@ -100,7 +100,7 @@ def _refuse(leaf: Leaf, name: str) -> None:
         )
 
 
-def of_program(staged: Staged, args: tuple[Any, ...], places: Sequence[int]) -> Pattern[str]:
+def of_program(staged: Staged, args: tuple[Any, ...], places: Sequence[int]) -> Pattern:
     """The pattern of a program."""
     values: list[Any] = []
     active: list[int] = []

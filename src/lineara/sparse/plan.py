@@ -188,7 +188,7 @@ class SparsePlan(Remade):
         f: Callable[..., Any],
         args: tuple[Any, ...],
         places: tuple[int, ...],
-        known: Pattern[str],
+        known: Pattern,
         compression: Compression,
         compile: bool,
     ) -> None:

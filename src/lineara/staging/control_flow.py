@@ -8,7 +8,7 @@ the code around it becomes one more formal of its definition.
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -615,7 +615,11 @@ def one(form: Callable[..., Any], operands: Sequence[Any], f: Callable[..., Any]
 # --- calls ----------------------------------------------------------------------------------------
 
 
-def function(f: Callable[..., Any]) -> Callable[..., Any]:
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def function(f: Callable[P, R]) -> Callable[P, R]:
     """f, which a traced program calls: one definition for each form of arguments.
 
     What f reads besides its arguments is read when it is first called in a trace.

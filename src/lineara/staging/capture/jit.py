@@ -9,7 +9,7 @@ import functools
 import time
 from collections.abc import Callable, Collection, Sequence
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -465,6 +465,18 @@ def _reports(staged: Staged) -> bool:
     return any([isinstance(e, ir.Prim) and isinstance(e.primitive, Report) for e in every])
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@overload
+def jit(
+    f: Callable[P, R], *, exact: bool = False, fallback: bool = False, engine: Engine | str = ...
+) -> Callable[P, R]: ...
+@overload
+def jit(
+    f: None = None, *, exact: bool = False, fallback: bool = False, engine: Engine | str = ...
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def jit(
     f: Callable[..., Any] | None = None,
     *,
