@@ -1,0 +1,61 @@
+"""Every deliberate mistake of user_code.py is found by pyright and by mypy, and nothing else is.
+
+Run by `make test-types`: mypy reads the whole library, which takes half a minute.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+USER = HERE / "user_code.py"
+SOURCE = HERE.parent.parent / "src"
+
+
+def mistakes() -> set[int]:
+    """The lines that end with `# mistake`."""
+    lines = USER.read_text(encoding="utf-8").splitlines()
+    return {n for n, line in enumerate(lines, 1) if line.endswith("# mistake")}
+
+
+def by_pyright() -> set[int]:
+    """The lines that pyright refuses in strict mode."""
+    settings = HERE / "pyrightconfig.json"
+    run = subprocess.run(
+        [sys.executable, "-m", "pyright", "--outputjson", "-p", str(settings)],
+        capture_output=True,
+        text=True,
+    )
+    told = json.loads(run.stdout)["generalDiagnostics"]
+    return {d["range"]["start"]["line"] + 1 for d in told if d["severity"] == "error"}
+
+
+def by_mypy() -> set[int]:
+    """The lines that mypy refuses in strict mode; the library's own files are not told of."""
+    run = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", str(USER)],
+        capture_output=True,
+        text=True,
+        env={"MYPYPATH": str(SOURCE), "PATH": ""},
+        cwd=HERE,
+    )
+    return {int(n) for n in re.findall(r"user_code\.py:(\d+): error", run.stdout)}
+
+
+def main() -> int:
+    """How many lines are judged otherwise than they should be."""
+    wanted, wrong = mistakes(), 0
+    for checker in (by_pyright, by_mypy):
+        told = checker()
+        for what, lines in (("misses", wanted - told), ("refuses", told - wanted)):
+            wrong += len(lines)
+            for n in sorted(lines):
+                print(f"{checker.__name__} {what} line {n}: {USER.read_text().splitlines()[n - 1]}")
+        print(f"{checker.__name__}: {len(wanted & told)} of {len(wanted)} mistakes found")
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main() > 0)
