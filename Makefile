@@ -3,7 +3,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 
-.PHONY: demo test test-all test-long test-peers test-distributed test-xla test-libraries test-conformance test-bounds test-browser fuzz mutate mutate-rules mutate-native bench docs lint format clean
+.PHONY: demo test test-all test-long test-peers test-types test-distributed test-xla test-libraries test-conformance test-bounds test-browser fuzz mutate mutate-rules mutate-native bench docs lint release format clean
 .NOTPARALLEL:
 unexport PYTHONDONTWRITEBYTECODE  # each process of a test would compile the library anew
 
@@ -16,13 +16,16 @@ test: .venv/with-test  # what a change should see: all but slow tests, an eighth
 test-all: .venv/with-test  # every test and doctest
 	$(PY) -m pytest -q -n auto --all
 
-test-long: test-peers test-distributed test-xla test-libraries test-conformance test-bounds docs test-browser  # what takes longest: other libraries, other people's tests
+test-long: test-peers test-types test-distributed test-xla test-libraries test-conformance test-bounds docs test-browser  # what takes longest: other libraries, other people's tests
 
 test-peers: .venv/with-test .venv/with-peers  # the same derivatives from torch, JAX and autograd
 	$(PY) -m pytest -q -n auto --all tests/peers
 
 test-distributed: .venv/with-test .venv/with-dask  # sums over chunks on clusters of processes, and what goes wrong there
 	$(PY) -m pytest -q --all tests/distributed
+
+test-types: .venv/with-dev  # the mistakes of a user that pyright and mypy find
+	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(PY) tests/typing/check.py
 
 test-xla: .venv/with-test .venv/with-peers  # every operation and its derivatives by XLA
 	$(PY) -m pytest -q -n auto --all --bounds tests/peers/test_xla.py
@@ -72,12 +75,15 @@ lint: .venv/with-dev  # what must be clean before a change is taken
 	$(PY) -m ruff format --check
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(PY) -m pyright
 
+release: .venv/with-release  # make release VERSION=0.2.0: the changelog, both files built, checked and tried, a commit and its tag
+	PYTHON=$(PY) .ci/release $(VERSION)
+
 format: .venv/with-dev  # mend what can be mended by a tool
 	$(PY) -m ruff check --fix --exit-zero
 	$(PY) -m ruff format
 
 clean:
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv dist .pytest_cache .ruff_cache .hypothesis
 
 .venv/with-%: pyproject.toml | $(PY)
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[$*]"

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import lineara
 from lineara.facts.primitive import elementwise, registry
 
 ROOT = Path(__file__).parent.parent
@@ -35,6 +36,32 @@ def test_a_changelog_fragment_is_two_sentences():
     for fragment in fragments:
         text = fragment.read_text(encoding="utf-8").strip()
         assert len(re.findall(r"\.(?:\s|$)", text)) == 2, fragment.name
+
+
+def floors() -> dict[str, str]:
+    """The oldest version of each dependency, and of what the tests need of the extras."""
+    extras = PROJECT["optional-dependencies"]
+    listed = [*PROJECT["dependencies"], *extras["plot"], *extras["frames"]]
+    return dict(re.match(r"([\w-]+)>=([\d.]+)", line).groups() for line in listed)
+
+
+def test_the_oldest_dependencies_that_are_tested_are_those_that_are_promised():
+    text = (ROOT / ".ci" / "oldest.txt").read_text(encoding="utf-8")
+    assert dict(re.findall(r"^([\w-]+)==([\d.]+)\.\*$", text, re.M)) == floors()
+
+
+def test_the_workflow_runs_the_versions_of_python_that_are_promised():
+    text = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    promised = [c.rpartition(" ")[2] for c in PROJECT["classifiers"] if "Python :: 3." in c]
+    (row,) = re.findall(r"^ +python: \[(.*)\]$", text, re.M)
+    assert re.findall(r'"([\d.]+)"', row) == promised
+    told = (ROOT / "docs" / "project" / "versions.md").read_text(encoding="utf-8")
+    assert f"Python {promised[0]} to {promised[-1]} are supported" in told
+
+
+def test_what_is_cited_is_this_version():
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"^version: (.*)$", text, re.M) == [lineara.__version__]
 
 
 def test_the_two_lines_of_contributing_are_lines_of_the_two_files():
