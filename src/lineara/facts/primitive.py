@@ -16,7 +16,7 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -52,6 +52,7 @@ __all__ = [
 __all__ += ["implements", "innermost", "keep", "op", "real_part", "refuses", "refuses_rest"]
 __all__ += ["registry", "source", "stands_for", "total", "unbroadcast"]
 
+Args: TypeAlias = tuple[Any, ...]
 Recur = Callable[..., "Joint"]
 PROBES = (0.5, 1.25, 3.0)  # what other arguments are where the active ones are zero
 
@@ -117,7 +118,7 @@ class Primitive:
         """
         return "nonlinear"
 
-    def work(self, y: object, args: tuple[Any, ...], params: dict[str, Any]) -> int:
+    def work(self, y: object, args: Args, params: dict[str, Any]) -> int:
         """Scalar operations of one evaluation, counted by the elements that are touched."""
         return max([getattr(v, "size", 1) for v in (y, *args)])
 
@@ -126,19 +127,12 @@ class Primitive:
         return reals(y)
 
     def linearize(
-        self,
-        y: Value,
-        args: tuple[Any, ...],
-        active: tuple[int, ...],
-        params: dict[str, Any],
-        recur: Recur,
+        self, y: Value, args: Args, active: tuple[int, ...], params: dict[str, Any], recur: Recur
     ) -> Joint | None:
         """The linear map from the tangents of `args[active]` to the tangent of `y`."""
         raise NoRuleError(f"{self.name}: no derivative rule; declare it with another kind")
 
-    def batch(
-        self, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-    ) -> Any:
+    def batch(self, args: Args, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
         """The primitive over a leading axis of the batched arguments: here, one by one."""
         size = next(a.shape[0] for a, b in zip(args, batched, strict=True) if b)
         rows = [
@@ -171,7 +165,7 @@ def _sample(arg: object) -> Any:
     return sample(arg) if isinstance(arg, ArrayType) else arg
 
 
-def batch_size(args: tuple[Any, ...], batched: tuple[bool, ...]) -> int:
+def batch_size(args: Args, batched: tuple[bool, ...]) -> int:
     """The length of the leading axis that the batched arguments share."""
     return next(a.shape[0] for a, b in zip(args, batched, strict=True) if b)
 
@@ -319,12 +313,7 @@ class Elementwise(Primitive):
         return getattr(math, self.name)(*args)
 
     def linearize(
-        self,
-        y: Leaf,
-        args: tuple[Any, ...],
-        active: tuple[int, ...],
-        params: dict[str, Any],
-        recur: Recur,
+        self, y: Leaf, args: Args, active: tuple[int, ...], params: dict[str, Any], recur: Recur
     ) -> Joint:
         """y_dot = sum of w_i x_dot_i (+ v_i conj(x_dot_i) for complex x)."""
         del params, recur
@@ -363,7 +352,7 @@ class Elementwise(Primitive):
         return Joint(forward, back)
 
     def coefficients(
-        self, y: Any, args: tuple[Any, ...], active: tuple[int, ...], dtype: np.dtype
+        self, y: Any, args: Args, active: tuple[int, ...], dtype: np.dtype
     ) -> list[tuple[Any, Any]]:
         """The values of the partials and, for complex numbers, of those in the conjugates."""
         if dtype.kind in "fc":  # typed numbers, since Python's own raise where NumPy's are infinite
@@ -388,9 +377,7 @@ class Elementwise(Primitive):
         """The dtype of a Python number in that place, where the result has `dtype`."""
         return dtype
 
-    def batch(
-        self, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-    ) -> Any:
+    def batch(self, args: Args, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
         """Line the trailing axes up, so that broadcasting does the rest."""
         return self(*aligned(args, batched))
 
@@ -410,7 +397,7 @@ def _narrow(weight: Shaped, dtype: np.dtype) -> Any:
     return weight.astype(dtype) if wide and dtype.kind == "f" else weight
 
 
-def aligned(args: tuple[Any, ...], batched: tuple[bool, ...]) -> list[Any]:
+def aligned(args: Args, batched: tuple[bool, ...]) -> list[Any]:
     """The arguments with unit axes after the batch axis, so that the others line up."""
     ranks = [len(type_of(a).shape) - b for a, b in zip(args, batched, strict=True)]
     return [_pad_rank(a, max(ranks)) if b else a for a, b in zip(args, batched, strict=True)]
@@ -440,12 +427,7 @@ class Linear(Primitive):
         raise NotImplementedError(self.name)
 
     def linearize(
-        self,
-        y: Value,
-        args: tuple[Any, ...],
-        active: tuple[int, ...],
-        params: dict[str, Any],
-        recur: Recur,
+        self, y: Value, args: Args, active: tuple[int, ...], params: dict[str, Any], recur: Recur
     ) -> Joint:
         """Itself on the tangents, and its transpose."""
         del recur
@@ -502,19 +484,12 @@ class Multilinear(Primitive):
         """The transpose with respect to argument `place`."""
         raise NotImplementedError(self.name)
 
-    def builder(
-        self, place: int, y_bar: Value, types: Sequence[ArrayType], args: tuple[Any, ...]
-    ) -> Any:
+    def builder(self, place: int, y_bar: Value, types: Sequence[ArrayType], args: Args) -> Any:
         """The same as a contribution that is summed later, where that is cheaper; else None."""
         return None
 
     def linearize(
-        self,
-        y: Value,
-        args: tuple[Any, ...],
-        active: tuple[int, ...],
-        params: dict[str, Any],
-        recur: Recur,
+        self, y: Value, args: Args, active: tuple[int, ...], params: dict[str, Any], recur: Recur
     ) -> Joint:
         """Itself with one argument replaced by its tangent, summed over the active ones."""
         del recur
@@ -554,9 +529,7 @@ class Constant(Primitive):
         """Each element is looked at once."""
         return max([t.size for t in (y, *args)])
 
-    def batch(
-        self, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
-    ) -> Any:
+    def batch(self, args: Args, batched: tuple[bool, ...], params: dict[str, Any]) -> Any:
         """What compares or rounds elements does so whatever the axes are."""
         if isinstance(getattr(np, self.name, None), np.ufunc):
             return self(*aligned(args, batched), **params)
@@ -595,12 +568,7 @@ class General(Primitive):
         raise NotImplementedError(self.name)
 
     def linearize(
-        self,
-        y: Value,
-        args: tuple[Any, ...],
-        active: tuple[int, ...],
-        params: dict[str, Any],
-        recur: Recur,
+        self, y: Value, args: Args, active: tuple[int, ...], params: dict[str, Any], recur: Recur
     ) -> Joint:
         """The jvp, and the transpose of its text."""
 
@@ -622,15 +590,15 @@ class HigherOrder(Primitive):
     A level hands itself to these two in place of applying the primitive.
     """
 
-    def trace(self, level: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def trace(self, level: Any, args: Args, params: dict[str, Any]) -> Any:
         """Apply the primitive at a level: the values below, and the linear map recorded."""
         raise NotImplementedError(self.name)
 
-    def trace_linear(self, level: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def trace_linear(self, level: Any, args: Args, params: dict[str, Any]) -> Any:
         """Apply the primitive at a level of types, to which it must be linear."""
         raise NotImplementedError(self.name)
 
-    def trace_staged(self, level: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
+    def trace_staged(self, level: Any, args: Args, params: dict[str, Any]) -> Any:
         """Apply the primitive at a level of variables of a program."""
         raise NotImplementedError(self.name)
 
