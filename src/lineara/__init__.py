@@ -12,6 +12,7 @@ array([25.,  7.])
 
 import copyreg
 import importlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import lineara.labels.frames as _frames  # declares what labelled arrays are
@@ -68,6 +69,8 @@ if TYPE_CHECKING:
     from lineara.staging.stages import stages
     from lineara.staging.taylor import derivatives, taylor
     from lineara.staging.vmap import vmap
+
+    explore: Callable[..., Any]  # of a package above this one, which may not be imported here
 
 __version__ = "0.1.0"
 

@@ -92,7 +92,7 @@ def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
     >>> report.refused, report.statements[0].what
     (None, 'a loop of the program')
     """
-    jitted = f if isinstance(f, Jitted) else jit(f)
+    jitted: Any = f if isinstance(f, Jitted) else jit(f)
     call, now = Call.of(args, kwargs), Reading(STRUCTURED, True, jitted.f)
     captured: Captured | None = None
     refused: str | None = None
