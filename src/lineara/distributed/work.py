@@ -151,7 +151,7 @@ def _gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _product(f: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda params, v, chunk: lineara.hvp(lambda p: f(p, chunk), params, v)
+    return lambda params, v, chunk: lineara.hvp(lambda p: f(p, chunk))(params, v)
 
 
 def _rows(f: Callable[..., Any]) -> Callable[..., Any]:
