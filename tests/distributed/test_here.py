@@ -132,7 +132,7 @@ def test_what_is_no_program_runs_as_it_is():
 def test_second_derivatives_rows_and_lanes():
     v = {"w": np.ones(4), "b": 1.0}
     product = distributed.hvp(losses.logistic, P, v, (X, Y), chunks=7)
-    whole = lineara.hvp(lambda p: losses.logistic(p, (X, Y)), P, v)
+    whole = lineara.hvp(lambda p: losses.logistic(p, (X, Y)))(P, v)
     assert product["w"] == pytest.approx(whole["w"])
     assert product["b"] == pytest.approx(whole["b"])
     linear = lambda p, c: c[0] @ p["w"] + p["b"]  # noqa: E731
