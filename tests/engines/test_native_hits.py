@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import optree
 import pytest
+import scipy.special
 
 import lineara
 from lineara.engines.native import cache, emitted, facts, machine_code
@@ -310,3 +311,17 @@ def test_processes_that_miss_at_once_have_the_same_gradient(place):
     said = {p.communicate()[0] for p in started}
     assert said == {lineara.jit(lineara.grad(filled), engine="native")(X).tobytes().hex() + "\n"}
     assert len(entries(place)) == 3  # the fact, the code of both, that of the gradient
+
+
+def test_a_function_of_scipys_is_written_by_its_module(work, monkeypatch):
+    class Asked:
+        def __getattr__(self, name):
+            if not name.startswith("__"):
+                raise AssertionError(f"{name} was looked for in a module that has nothing of it")
+            raise AttributeError(name)
+
+    monkeypatch.setitem(sys.modules, "another", Asked())
+    for _ in range(2):
+        f = lineara.jit(lambda x: scipy.special.i0(x).sum(), engine="native")
+        assert f(X) == scipy.special.i0(X).sum()
+    assert [*work].count("emitted") == 1

@@ -8,9 +8,11 @@ raises an exception of the user's) has no key; of such only what LLVM makes of t
 """
 
 import hashlib
+import io
 import pickle
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -77,11 +79,29 @@ def keep(program: Program, code: Lowered, machine_code: bytes) -> None:
         key="",
         machine_code=machine_code,
     )
+    raw = io.BytesIO()
     try:
-        raw = pickle.dumps(stored)
+        _Writer(raw).dump(stored)
     except (pickle.PicklingError, AttributeError, TypeError):  # a ufunc that no module names
         return
-    disk_cache().put(code.key, raw)
+    disk_cache().put(code.key, raw.getvalue())
+
+
+class _Writer(pickle.Pickler):
+    """Writes a ufunc by its module: pickle would look for it in each one that is imported."""
+
+    def reducer_override(self, obj: Any) -> Any:
+        """What reads a ufunc again."""
+        if not isinstance(obj, np.ufunc):
+            return NotImplemented
+        for module in ("numpy", "scipy.special"):
+            if getattr(import_module(module), obj.__name__, None) is obj:
+                return _ufunc, (module, obj.__name__)
+        raise pickle.PicklingError(f"no module names {obj}")
+
+
+def _ufunc(module: str, name: str) -> np.ufunc:
+    return getattr(import_module(module), name)
 
 
 def _keep_later(program: Program) -> None:
