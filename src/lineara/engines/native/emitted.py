@@ -81,13 +81,13 @@ def keep(program: Program, code: Lowered, machine_code: bytes) -> None:
     )
     raw = io.BytesIO()
     try:
-        _Writer(raw).dump(stored)
+        Writer(raw).dump(stored)
     except (pickle.PicklingError, AttributeError, TypeError):  # a ufunc that no module names
         return
     disk_cache().put(code.key, raw.getvalue())
 
 
-class _Writer(pickle.Pickler):
+class Writer(pickle.Pickler):
     """Writes a ufunc by its module: pickle would look for it in each one that is imported."""
 
     def reducer_override(self, obj: Any) -> Any:
