@@ -50,7 +50,7 @@ LINEAR = {
     "leading axes of a value": (lambda x: (2 * x).reshape(2, 2, 3), Rows),
     "a line": (lambda x: (x * x).reshape(-1) * 2, Coo),
     "turned": (lambda x: (2 * x).T * X.T, Coo),
-    "more axes": (lambda x: np.stack([2 * x, x]).transpose(1, 0, 2), Rows),
+    "more axes": (lambda x: np.stack([2 * x, x]).transpose(1, 0, 2), Coo),
     "a sum": (lambda x: 2 * x + np.sin(x), Rows),
     "a difference": (lambda x: x[1:] * 2 - (3 * x)[:-1], Rows),
     "a sum over the last axis": (lambda x: np.sum(x * x, axis=1), Rows),

@@ -467,7 +467,7 @@ def _stacked(blocks: list[Any]) -> Any:
 
 def _taken(matrix: Any, which: np.ndarray) -> Any:
     """Rows by their numbers; one below 0 is empty."""
-    starts, ends = matrix.indptr[which], matrix.indptr[1:][which]
+    starts, ends = matrix.indptr[which], matrix.indptr[which + 1]
     counts = np.where(which < 0, 0, ends - starts)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     ahead = np.repeat(starts - indptr[:-1], counts)
