@@ -171,6 +171,28 @@ class Documented(pytest.File):
         yield Examples.from_parent(self, name="examples")
 
 
+class Runner(doctest.DocTestRunner):
+    """A docstring ends where an example needs a library that is not installed."""
+
+    def __init__(self, optionflags: int) -> None:
+        super().__init__(optionflags=optionflags)
+        self.missing: list[str] = []
+
+    def run(self, test: doctest.DocTest, *, out: Callable[[str], object]) -> Any:
+        told: list[str] = []
+        before = len(self.missing)
+        results = super().run(test, out=told.append)
+        if len(self.missing) == before:
+            for line in told:
+                out(line)
+        return results
+
+    def report_unexpected_exception(self, out: Any, test: Any, example: Any, exc_info: Any) -> None:
+        if exc_info[0].__name__ == "MissingLibraryError":
+            self.missing.append(str(exc_info[1]).partition(";")[0])
+        super().report_unexpected_exception(out, test, example, exc_info)
+
+
 class Examples(pytest.Item):
     """The examples of one file: each docstring runs in a namespace of its own."""
 
@@ -178,7 +200,7 @@ class Examples(pytest.Item):
         (root,) = [root for root in ROOTS if self.path.is_relative_to(root)]
         parts = self.path.relative_to(root).with_suffix("").parts
         module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
-        runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+        runner = Runner(optionflags=doctest.NORMALIZE_WHITESPACE)
         wrong: list[str] = []
         tests = [test for test in doctest.DocTestFinder().find(module) if test.examples]
         assert tests, f"{self.path.name} has lines with >>> and no docstring has an example"
@@ -186,6 +208,8 @@ class Examples(pytest.Item):
             runner.run(test, out=wrong.append)
         if wrong:
             raise AssertionError("".join(wrong))
+        if runner.missing:
+            pytest.skip(f"shown with a library that is not installed: {runner.missing[0]}")
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         return self.path, None, f"the examples of {self.path.name}"

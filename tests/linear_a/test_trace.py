@@ -79,7 +79,8 @@ def test_forms_of_numpy_to_the_second_order(line):
     zeros = [np.zeros_like(c) for c in t.beside]
     found = run(check(program), f"{t.name}.grad.jvp", *t.operands(tuple(point)), *d, *zeros)
     _, expected = lineara.jvp(lineara.grad(h, tuple(range(len(d)))), tuple(point), tuple(d))
-    for a, b in zip(found.lresults, expected, strict=True):
+    slopes = found.lresults[: len(d)]  # after them those of the constants beside
+    for a, b in zip(slopes, expected, strict=True):
         close(a, b, 1e-9)
 
 
