@@ -14,7 +14,7 @@ from lineara.engines.interpreter import Machine
 from lineara.engines.native import folds, running
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.emit import Code, Emitter
-from lineara.engines.native.factors import OF_MATRICES
+from lineara.engines.native.matrices import OF_MATRICES, of_matrices
 from lineara.engines.native.scalars import RULES, converted, pythons
 from lineara.engines.native.strided import (
     Plain,
@@ -73,7 +73,7 @@ def primitive(
     elif e.name in OF_ARRAYS:
         y = OF_ARRAYS[e.name](em, e, args, at, t)
     elif e.name in OF_MATRICES and not em.exact:
-        y = OF_MATRICES[e.name](em, e, args, t, lambda: called_back(em, e, at, t))
+        y = of_matrices(em, e, args, t, lambda: called_back(em, e, at, t))
     elif kind is not None:
         y = elementwise(em, e, args, t, kind, into)
     return called_back(em, e, at, t) if y is None else y

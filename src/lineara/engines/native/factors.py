@@ -32,6 +32,7 @@ class Function(Code):
         self.label = "entry"
         self.head = ", ".join([f"ptr %{p}" for p in parameters])
         self.title, self.flag = name, flag
+        self.attribute = ""
         if flag:
             self.bad = self.let("alloca i1")
             self.line(f"store i1 false, ptr {self.bad}")
@@ -103,7 +104,7 @@ class Function(Code):
     def whole(self) -> str:
         """The function's text."""
         kind, value = ("i1", self.let(f"load i1, ptr {self.bad}")) if self.flag else ("void", "")
-        head = f'define internal {kind} @"{self.title}"({self.head}) {{\nentry:'
+        head = f'define internal {kind} @"{self.title}"({self.head}) {self.attribute}{{\nentry:'
         return "\n".join([head, *self.lines, f"  ret {kind} {value}".rstrip(), "}"])
 
 

@@ -169,7 +169,7 @@ def named(name: str, loops: Mapping[str, Any]) -> int | None:
         f = loops.get(name.removesuffix(".data"))
         loop = None if f is None else numpy_loop(*f)
         return loop and (loop.data if name.endswith(".data") else loop.address)
-    of = {"c": c_function, "py": address_of, "blas": blas}.get(family)
+    of = {"c": c_function, "py": address_of, "blas": blas, "lapack": lapack}.get(family)
     return None if of is None else of(rest)
 
 
