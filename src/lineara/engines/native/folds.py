@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from lineara.engines.native import numbers as nm
+from lineara.engines.native.alone import alone
 from lineara.engines.native.emit import Emitter
 from lineara.engines.native.scalars import RULES, converted
 from lineara.engines.native.strided import (
@@ -596,12 +597,15 @@ def by_blas(
     n_, m_, k_, of_b, of_a, of_y = places
     assert isinstance(a, nm.Arr), "it has axes"
     assert isinstance(b, nm.Arr), "it has axes"
+    before, after = alone(em, max(m * k, k * n, m * n))
+    em.lines += before
     with em.nest([x.n for x in lead], *steps(lead, 3)) as at:
         of = [em.address(x, i) for x, i in zip((a, b, y), at, strict=True)]
         given = [
             *letters, n_, m_, k_, factors[0], of[1], of_b, of[0], of_a, factors[1], of[2], of_y,
         ]  # fmt: skip
         em.line(f"call void {f}({', '.join([f'ptr {p}' for p in given])})")
+    em.lines += after
     return y
 
 

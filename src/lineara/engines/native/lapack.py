@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from lineara.engines.native import numbers as nm
 from lineara.engines.native import symbols
+from lineara.engines.native.alone import alone
 from lineara.engines.native.emit import Emitter
 from lineara.engines.native.factors import Function
 
@@ -25,9 +26,13 @@ INFINITY = "0x7FF0000000000000"
 class OfMatrix(Function):
     """A function of the module that calls routines of LAPACK and of BLAS."""
 
-    def __init__(self, em: Emitter, name: str, parameters: Sequence[str], flag: bool) -> None:
+    def __init__(
+        self, em: Emitter, name: str, parameters: Sequence[str], flag: bool, n: int = 0
+    ) -> None:
         super().__init__(f"lineara.{name}", parameters, flag)
         self.em = em
+        before, self.after = alone(em, n * n)
+        self.lines += before
         self.attribute = "noinline "  # what a routine takes is more than the call of a function
 
     def routine(self, name: str, *given: int | float | str) -> None:
@@ -83,6 +88,11 @@ class OfMatrix(Function):
     def zero_on_diagonal(self, n: int) -> None:
         """Note where a number of a's diagonal is zero."""
         self.on_diagonal(n, lambda x: self.let(f"fcmp oeq double {x}, 0.0"))
+
+    def whole(self) -> str:
+        """The function's text."""
+        self.lines += self.after
+        return super().whole()
 
     # --- in C order: a matrix is the transpose of what Fortran sees ------------------------------
 
@@ -142,7 +152,7 @@ OF_LAPACK = ("dgetrf", "dgetri", "dpotrf")
 
 def lu(em: Emitter, n: int) -> Function:
     """Factors of the transpose of a, and the rows that were exchanged."""
-    f = OfMatrix(em, f"lu.{n}", "ap", True)
+    f = OfMatrix(em, f"lu.{n}", "ap", True, n)
     pivots, info = f.integers(n), f.integers(1)
     f.routine("dgetrf", n, n, "%a", n, pivots, info)
     with f.loop("0", str(n)) as i:
@@ -174,7 +184,7 @@ def written(em: Emitter, n: int) -> Function:
 
 def lu_solve(em: Emitter, n: int, m: int, adjoint: bool) -> Function:
     """The solution for the factors L U of the exchanged rows of A^T; of A^T if `adjoint`."""
-    f = OfMatrix(em, f"lusolve.{n}.{m}.{adjoint}", "apb", False)
+    f = OfMatrix(em, f"lusolve.{n}.{m}.{adjoint}", "apb", False, n)
 
     def exchanged(downwards: bool) -> None:
         with f.loop("0", str(n)) as t:
@@ -196,7 +206,7 @@ def lu_solve(em: Emitter, n: int, m: int, adjoint: bool) -> Function:
 
 def inverse(em: Emitter, n: int) -> Function:
     """Factors of the transpose of a become the inverse of a; w is memory to work in."""
-    f = OfMatrix(em, f"inverse.{n}", "apw", False)
+    f = OfMatrix(em, f"inverse.{n}", "apw", False, n)
     pivots, info = f.integers(n), f.integers(1)
     with f.loop("0", str(n)) as i:
         row = f.let(f"add nsw i64 {f.let(f'load i64, ptr {f.pivot(i)}')}, 1")
@@ -241,7 +251,7 @@ def determinant(em: Emitter, n: int, what: str) -> Function:
 
 def potrf(em: Emitter, n: int) -> Function:
     """a becomes its lower Cholesky factor; gives whether there is none."""
-    f = OfMatrix(em, f"potrf.{n}", "a", True)
+    f = OfMatrix(em, f"potrf.{n}", "a", True, n)
     f.routine("dpotrf", "U", n, "%a", n, f.integers(1))
     f.lower(n, "%a", n)
     f.on_diagonal(n, lambda x: f.let(f"fcmp ule double {x}, 0.0"))
@@ -251,7 +261,7 @@ def potrf(em: Emitter, n: int) -> Function:
 
 def trsm(em: Emitter, n: int, m: int, lower: bool, adjoint: bool) -> Function:
     """b becomes the solution for one triangle; gives whether a number of the diagonal is zero."""
-    f = OfMatrix(em, f"trsm.{n}.{m}.{lower}.{adjoint}", "ab", True)
+    f = OfMatrix(em, f"trsm.{n}.{m}.{lower}.{adjoint}", "ab", True, n)
     f.zero_on_diagonal(n)
     if m == 1:
         f.routine("dtrsv", "LU"[lower], "TN"[adjoint], "N", n, "%a", n, "%b", 1)
@@ -262,7 +272,7 @@ def trsm(em: Emitter, n: int, m: int, lower: bool, adjoint: bool) -> Function:
 
 def tangent(em: Emitter, n: int, adjoint: bool) -> Function:
     """s becomes X with X L^T + L X^T = S; or what the adjoint of that map makes of it."""
-    f = OfMatrix(em, f"tangent.{n}.{adjoint}", "as", True)
+    f = OfMatrix(em, f"tangent.{n}.{adjoint}", "as", True, n)
     f.zero_on_diagonal(n)
     if adjoint:
         f.lower(n, "%s", n)

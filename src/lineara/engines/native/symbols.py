@@ -7,11 +7,14 @@ A look at the object comes first: where it does not look as the header says, the
 
 import ctypes
 import importlib
+import os
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from lineara.ops.blas_threads import scipys_threads
 
 CODES = {"f64": "d", "i64": "l" if np.dtype("l").itemsize == 8 else "q", "bool": "?"}
 _HEAD = object.__basicsize__  # where the fields of an array begin
@@ -169,7 +172,8 @@ def named(name: str, loops: Mapping[str, Any]) -> int | None:
         f = loops.get(name.removesuffix(".data"))
         loop = None if f is None else numpy_loop(*f)
         return loop and (loop.data if name.endswith(".data") else loop.address)
-    of = {"c": c_function, "py": address_of, "blas": blas, "lapack": lapack}.get(family)
+    families = {"c": c_function, "py": address_of, "blas": blas, "lapack": lapack}
+    of = (families | {"threads": of_threads}).get(family)
     return None if of is None else of(rest)
 
 
@@ -208,3 +212,20 @@ def _capsule(module: str, name: str) -> int | None:
     pointer = api.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     return pointer(capsule, named(capsule))
+
+
+@cache
+def of_threads(name: str) -> int | None:
+    """The functions that tell and set how many threads SciPy's BLAS has, and that tell of NumPy's.
+
+    `state` is three words: a lock, how many calls are inside, and how many threads there were.
+    """
+    alone = scipys_threads()
+    if alone is None:
+        return None
+    if name == "state":
+        words = (ctypes.c_int64 * 3)()
+        os.register_at_fork(after_in_child=lambda: ctypes.memset(words, 0, ctypes.sizeof(words)))
+        return ctypes.addressof(words)
+    function: Any = {"get": alone.ours.get, "set": alone.ours.set, "other": alone.other.get}[name]
+    return ctypes.cast(function, ctypes.c_void_p).value

@@ -1,0 +1,187 @@
+"""Factorisations and solves by LAPACK: of large matrices and of stacks, against the interpreter."""
+
+import ctypes
+
+import numpy as np
+import pytest
+import scipy.linalg
+from test_native import NATIVE, agree
+
+import lineara
+from lineara.engines.native import alone, symbols
+
+pytest.importorskip("llvmlite")
+
+
+def drawn(n, lead=()):
+    """A stack of matrices whose rows have to be exchanged, and one of positive ones."""
+    rng = np.random.default_rng(n)
+    a = rng.normal(size=(*lead, n, n))
+    a[..., :1, :1] = 0.0 if n > 1 else 2.0
+    return a, (a @ np.swapaxes(a, -1, -2)) / max(n, 1) + np.eye(n)
+
+
+CASES = {
+    "solve": lambda a, p: np.linalg.solve(a, p),
+    "solve of one column": lambda a, p: np.linalg.solve(a, p[..., :1]),
+    "solve of a transposed": lambda a, p: np.linalg.solve(np.swapaxes(a, -1, -2), p),
+    "inverse": lambda a, p: np.linalg.inv(a) @ p,
+    "determinant": lambda a, p: np.linalg.det(a / 4.0) * p[..., 0, 0],
+    "logarithm": lambda a, p: np.linalg.slogdet(a)[1] * p[..., 0, 0],
+    "sign": lambda a, p: np.linalg.slogdet(-a)[0] * p[..., 0, 0],
+    "cholesky": lambda a, p: np.linalg.cholesky(p) * a,
+    "upper cholesky": lambda a, p: np.linalg.cholesky(p, upper=True) * a,
+}
+OF_ONE = {
+    "lower triangle": lambda a, p: scipy.linalg.solve_triangular(p, a, lower=True),
+    "lower triangle of one column": lambda a, p: scipy.linalg.solve_triangular(p, a[0], lower=True),
+    "upper triangle": lambda a, p: scipy.linalg.solve_triangular(p.T, a.T),
+    "transposed triangle": lambda a, p: scipy.linalg.solve_triangular(p, a, trans=1, lower=True),
+    "solve by Cholesky": lambda a, p: scipy.linalg.cho_solve(scipy.linalg.cho_factor(p), a),
+}
+
+
+def asks_nobody(g, *args):
+    """The values are the interpreter's, and no run asks Python."""
+    p = lineara.trace(g, *args)
+    assert NATIVE.takes(p.program, p.name) is None
+    agree(p.program, p.name, *p.operands(args), engines=[NATIVE])
+    kernel = NATIVE.kernel(p.program, p.name)
+    asked = {s.what for s, (n, _) in zip(kernel.code.sites, kernel.asked, strict=True) if n}
+    assert not [what for what in asked if not what.startswith("any(")]
+
+
+SIZES = [(25, ()), (70, ()), (1, (3,)), (2, (3,)), (4, (2, 3)), (26, (2,))]
+SLOW = pytest.mark.slow("each is compiled three times")
+EACH = [
+    pytest.param(case, *size, id=f"{case}-{size}", marks=SLOW if (i + j) % 3 else ())
+    for i, size in enumerate(SIZES)
+    for j, case in enumerate([*CASES, *(() if size[1] else OF_ONE)])
+]
+
+
+@pytest.mark.parametrize(("case", "n", "lead"), EACH)
+def test_values_and_derivatives_are_the_interpreters_and_python_is_not_asked(case, n, lead):
+    f, args = (CASES | OF_ONE)[case], drawn(n, lead)
+    asks_nobody(f, *args)
+    weights = np.cos(np.arange(f(*args).size)).reshape(f(*args).shape)
+    asks_nobody(lineara.grad(lambda a, p: np.sum(weights * f(a, p)), argnums=(0, 1)), *args)
+
+
+@pytest.mark.parametrize("n", [64, 65, 129])
+def test_second_derivatives_of_a_factor_are_the_interpreters(n):
+    """Its tangent is made in halves of more than 64 rows: of none, of two, of four."""
+    _, p = drawn(n)
+    direction = np.sin(np.arange(n * n)).reshape(n, n)
+
+    def along(t):
+        return np.sum(direction * np.linalg.cholesky(p + t * (direction + direction.T)))
+
+    asks_nobody(lineara.grad(lineara.grad(along)), 0.001)
+    value = lineara.grad(along)(0.0)
+    assert abs(value - (along(1e-6) - along(-1e-6)) / 2e-6) < 1e-6 * (1 + abs(value))
+
+
+def test_what_is_factored_once_is_read_by_all_who_need_it():
+    """From 192 rows on factors are values: of the program and of its derivative."""
+    a, p = drawn(192)
+
+    def f(a, b):
+        x = np.linalg.solve(a, b)
+        return np.linalg.slogdet(a)[1] + np.linalg.det(a / 11.0) + x @ b
+
+    for g in (f, lineara.grad(f, argnums=(0, 1))):
+        asks_nobody(g, a, p[0])
+
+
+@pytest.mark.parametrize("lead", [(), (3,)])
+@pytest.mark.parametrize("case", ["solve", "inverse", "cholesky", "determinant", "logarithm"])
+def test_what_has_no_solution_is_numpys_error_or_value(case, lead):
+    """Of a stack one matrix is enough; numbers that are not finite are NumPy's affair, too."""
+    n = 3 if lead else 30
+    p = lineara.trace(CASES[case], *drawn(n, lead))
+    a, positive = drawn(n, lead)
+    singular, odd, negative = a.copy(), a.copy(), positive.copy()
+    for x, at, value in ((singular, np.s_[-1, :], 0.0), (odd, (1, 2), np.nan)):
+        x[(-1, *at) if lead else at] = value
+    negative[(-1,) * negative.ndim] = -1.0
+    for args in ((singular, positive), (odd, positive), (a, negative), (a, odd)):
+        agree(p.program, p.name, *p.operands(args), engines=[NATIVE])
+
+
+@pytest.mark.parametrize("shapes", [((0, 0), (0, 2)), ((30, 30), (30, 0)), ((0, 3, 3), (0, 3, 1))])
+def test_what_is_empty_stays_so(shapes):
+    a, b = map(np.zeros, shapes)
+    p = lineara.trace(np.linalg.solve, a + np.eye(*a.shape[-2:]), b)
+    agree(p.program, p.name, *p.operands((a + np.eye(*a.shape[-2:]), b)))
+
+
+def test_operands_lie_as_they_like_and_are_not_written():
+    a, p = drawn(60)
+    cut, turned = a[::2, ::2], np.asfortranarray(p[:30, :30])
+    for case in ("solve", "inverse", "cholesky"):
+        f = CASES[case]
+        asks_nobody(lambda a, p, f=f: f(a[::2, ::2], p[:30, :30].T), a, p)
+        given = cut.copy(order="F"), turned.copy(order="F")
+        g = lineara.jit(f, engine="native")
+        np.testing.assert_allclose(g(*given), f(cut, turned), atol=1e-12)
+        np.testing.assert_array_equal(given[0], cut)
+        np.testing.assert_array_equal(given[1], turned)
+
+
+def test_stacks_of_different_shapes_meet():
+    p, q = drawn(3, (4, 1))[1], drawn(3, (2,))[1]
+    asks_nobody(lineara.grad(lambda a, q: np.sum(np.linalg.solve(a, q)), argnums=(0, 1)), p, q)
+    asks_nobody(lambda a, b: np.linalg.solve(a, b), p[0, 0], q)
+
+
+def test_exact_code_asks_numpy():
+    a, p = drawn(30)
+    traced = lineara.trace(CASES["solve"], a, p)
+    agree(traced.program, traced.name, *traced.operands((a, p)))
+
+
+# --- one thread -----------------------------------------------------------------------------------
+
+
+class Threads:
+    """Threads that are none: what they are told is noted."""
+
+    def __init__(self, ours, others):
+        self.count, self.told = ours, []
+        whole = ctypes.CFUNCTYPE(ctypes.c_int32)
+        self.functions = {
+            "get": whole(lambda: self.count),
+            "set": ctypes.CFUNCTYPE(None, ctypes.c_int32)(self.tell),
+            "other": whole(lambda: others),
+        }
+        self.state = (ctypes.c_int64 * 3)()
+
+    def tell(self, n):
+        self.told.append(n)
+        self.count = n
+
+    def address(self, name):
+        if name == "state":
+            return ctypes.addressof(self.state)
+        return ctypes.cast(self.functions[name], ctypes.c_void_p).value
+
+
+@pytest.mark.parametrize(
+    ("n", "threads", "told"),
+    [(30, (2, 10**6), [1, 2]), (30, (1, 10**6), []), (30, (2, -2), []), (4, (2, 10**6), [])],
+    ids=["they would wait", "there is one", "there is room", "it is small"],
+)
+@pytest.mark.parametrize("case", ["solve", "product"])
+def test_scipys_threads_rest_while_code_calls_it(case, n, threads, told, monkeypatch):
+    stub = Threads(*threads)
+    monkeypatch.setattr(symbols, "of_threads", stub.address)
+    monkeypatch.setattr(alone, "of_threads", stub.address)
+    a, p = drawn(n, () if n > 24 else (2,) * (case == "solve"))
+    f = CASES[case] if case == "solve" else (lambda a, p: np.concatenate([a, a]) @ p)
+    traced = lineara.trace(lambda a, p: f(a, p) * (1.0 + 0.125 * threads[1] + threads[0]), a, p)
+    agree(traced.program, traced.name, *traced.operands((a, p)), engines=[NATIVE])
+    assert stub.told == told * (len(stub.told) // 2)
+    assert bool(stub.told) == bool(told)
+    assert [*stub.state[:2]] == [0, 0]
+    assert stub.count == threads[0]
