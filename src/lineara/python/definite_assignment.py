@@ -41,10 +41,10 @@ class _Function:
     def __init__(self, node: Any, outer: dict[str, tuple[int, ...]], sure: Names) -> None:
         body = node.body if isinstance(node.body, list) else [node.body]
         params = frozenset(parameters(node.args))
-        others = declared(body, ast.Global) | declared(body, ast.Nonlocal)
+        globals_, nonlocals = declared(node)
+        others = globals_ | nonlocals
         own = bound(body) - others
         self.lines = {n: v for n, v in outer.items() if n not in own | params | others}
-        nonlocals = declared(body, ast.Nonlocal)
         self.lines |= {n: v for n, v in outer.items() if n in nonlocals}
         self.lines |= dict.fromkeys(own - params, ()) | dict.fromkeys(bound(body) & params, ())
         for n in every(body):

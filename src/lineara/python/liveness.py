@@ -10,6 +10,7 @@ live everywhere.
 
 import ast
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 Names = frozenset[str]
@@ -19,10 +20,18 @@ SCOPES = (*FUNCTIONS, ast.ClassDef)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
+@cache
+def _parts(kind: type[ast.AST]) -> tuple[str, ...]:
+    """The fields in which a node has others; a context or an operator is no part."""
+    if kind in (ast.Name, ast.Constant):
+        return ()
+    return tuple([f for f in kind._fields if f not in ("ctx", "op", "ops")])
+
+
 def children(n: ast.AST) -> list[ast.AST]:
-    """The nodes of which a node consists."""
+    """The nodes of which a node consists, without contexts and operators."""
     parts: list[Any] = []
-    for field in n._fields:
+    for field in _parts(type(n)):
         value = getattr(n, field, None)
         if type(value) is list:
             parts += [v for v in value if isinstance(v, ast.AST)]
@@ -131,9 +140,18 @@ def read(nodes: Iterable[ast.AST] | ast.AST) -> Names:
     return frozenset([n.id for n in mentioned if isinstance(n.ctx, ast.Load)])
 
 
-def declared(nodes: Iterable[ast.AST], kind: type) -> Names:
-    """The names that `global` or `nonlocal` statements of the function itself declare."""
-    return frozenset([name for n in own(nodes) if isinstance(n, kind) for name in n.names])  # type: ignore[attr-defined]
+def declared(function: Any) -> tuple[Names, Names]:
+    """The names that `global` and `nonlocal` statements of a function itself declare."""
+    names: dict[type, set[str]] = {ast.Global: set(), ast.Nonlocal: set()}
+    todo: list[Any] = [] if isinstance(function, ast.Lambda) else [*function.body]
+    while todo:  # statements alone, and not expressions
+        n = todo.pop()
+        if isinstance(n, ast.Global | ast.Nonlocal):
+            names[type(n)].update(n.names)
+        elif not isinstance(n, FUNCTIONS):
+            for field in ("body", "orelse", "finalbody", "handlers", "cases"):
+                todo += getattr(n, field, ())
+    return frozenset(names[ast.Global]), frozenset(names[ast.Nonlocal])
 
 
 def shared_with_nested(body: Sequence[ast.AST]) -> tuple[Names, Names]:

@@ -28,8 +28,9 @@ class _Loads(ast.NodeTransformer):
         """The body of a function."""
         is_lambda, around = isinstance(node, ast.Lambda), self.local
         body = [node.body] if is_lambda else node.body
-        own = (bound(body) | {*parameters(node.args)}) - declared(body, ast.Nonlocal)
-        self.local = (around | own) - declared(body, ast.Global)
+        globals_, nonlocals = declared(node)
+        own = (bound(body) | {*parameters(node.args)}) - nonlocals
+        self.local = (around | own) - globals_
         made = [self.visit(s) for s in body]
         node.body = made[0] if is_lambda else made
         self.local = around

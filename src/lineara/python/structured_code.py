@@ -318,8 +318,7 @@ class _Function:
     def __init__(self, node: Any, in_class: str | None = None) -> None:
         self.node = node
         self.body: list[ast.stmt] = node.body if isinstance(node.body, list) else []
-        self.globals = declared(self.body, ast.Global)
-        self.outer = declared(self.body, ast.Nonlocal)
+        self.globals, self.outer = declared(node)
         inner, self.written_inside = shared_with_nested(self.body)
         self.variables = (bound(self.body) | {*parameters(node.args)}) - self.globals
         self.live = Liveness(self.body, inner | self.outer)  # other functions read nonlocal names
