@@ -123,6 +123,18 @@ def describe_line(filename: str, lineno: int, function: str) -> str:
     return f"{where}: {source}" if source else where
 
 
+def described(place: str) -> str:
+    """`model.py:12: y = x @ w`, of a place as `user_place` gives it.
+
+    >>> described("no/such/model.py:12"), described("")
+    ('model.py:12', '')
+    """
+    path, _, number = place.rpartition(":")
+    source = linecache.getline(path, int(number)).strip() if path else ""
+    where = f"{Path(path).name}:{number}" if path else ""
+    return f"{where}: {source}" if source else where
+
+
 def warn_at_users_line(message: str, kind: type[Warning]) -> None:
     """Warn at the user's line: of a frame outside of NumPy and Lineara, the innermost one."""
     frame = user_frame(sys._getframe(1))
@@ -234,8 +246,8 @@ class StagingError(LinearaError):
 class ProgramError(LinearaError):
     """A Linear A program that does not parse, is not well typed, or cannot be run as asked."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, line="")
+    def __init__(self, message: str, line: str = "") -> None:
+        super().__init__(message, line=line)
 
 
 class OutOfBounds(ProgramError, IndexError):

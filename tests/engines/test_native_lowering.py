@@ -144,7 +144,7 @@ def test_places_that_rounds_tell_are_not_on_the_tape():
     agree(p.program, p.name, *p.operands((x,)))
     code = NATIVE.code(p.program, p.name)
     assert code.taped
-    assert all([t.dtype == float for _, t in code.taped])
+    assert all([t.dtype == float for _, t, _ in code.taped])
 
 
 @pytest.mark.parametrize(("change", "loops"), [("logical_or", 2), ("logical_and", 1), ("equal", 1)])

@@ -1,6 +1,7 @@
 """Factorisations and solves by LAPACK: of large matrices and of stacks, against the interpreter."""
 
 import ctypes
+import linecache
 
 import numpy as np
 import pytest
@@ -107,6 +108,44 @@ def test_what_has_no_solution_is_numpys_error_or_value(case, lead):
     negative[(-1,) * negative.ndim] = -1.0
     for args in ((singular, positive), (odd, positive), (a, negative), (a, odd)):
         agree(p.program, p.name, *p.operands(args), engines=[NATIVE])
+
+
+def solving(a, b):
+    return np.linalg.solve(a, b)
+
+
+def reading(x, k):
+    s = 0.0
+    for i in range(3):
+        s = s + x[k[i]]
+    return s
+
+
+def writing(x, k):
+    y = np.zeros(3)
+    y[k[0]] = x[0]
+    return y
+
+
+@pytest.mark.parametrize("engine", ["native", "interpreter"])
+@pytest.mark.parametrize(
+    ("f", "good", "bad", "line"),
+    [
+        (solving, (np.eye(30), np.ones((30, 2))), (np.zeros((30, 30)), np.ones((30, 2))), 1),
+        (reading, (np.ones(4), np.arange(3)), (np.ones(4), np.array([0, 9, 1])), 3),
+        (writing, (np.ones(4), np.arange(3)), (np.ones(4), np.array([7, 0, 0])), 2),
+    ],
+    ids=lambda x: getattr(x, "__name__", ""),
+)
+def test_an_error_names_the_line_of_the_user(f, good, bad, line, engine):
+    g = lineara.jit(f, engine=engine)
+    g(*good)
+    with pytest.raises((np.linalg.LinAlgError, IndexError)) as raised:
+        g(*bad)
+    told = "\n".join([str(raised.value), *getattr(raised.value, "__notes__", ())])
+    source = linecache.getline(__file__, f.__code__.co_firstlineno + line).strip()
+    where = f"at test_native_matrices.py:{f.__code__.co_firstlineno + line}: {source}"
+    assert told.endswith(where)
 
 
 @pytest.mark.parametrize("shapes", [((0, 0), (0, 2)), ((30, 30), (30, 0)), ((0, 3, 3), (0, 3, 1))])

@@ -99,7 +99,7 @@ def regions_and_results(case, engine):
     if isinstance(engine, Native):
         code = engine.code(p.program, p.name)
         assert isinstance(code, Lowered), code
-        told = code.fused
+        told = tuple([words for words, _ in code.fused])
     with np.errstate(all="ignore"):
         return told, run(p.program, p.name, *p.operands(args), engine=engine).results
 

@@ -37,9 +37,11 @@ def said(f, *args):
 def test_the_tape_is_told_and_nothing_is_called_back():
     f = lineara.jit(lineara.grad(recurrence), engine="native")
     f(np.ones(50))
-    operations, tape = said(f, np.ones(50))
+    operations, tape, line = said(f, np.ones(50))
     assert re.fullmatch(r"\d+ operations, 0 bytes of workspace", operations)
     assert tape == "on a tape: 2 times f64 in each of 49 rounds, 784 bytes"
+    place = recurrence.__code__.co_firstlineno + 4
+    assert line == f"  at test_native_report.py:{place}: y[i] = 0.9 * y[i - 1] + x[i] * y[i - 1]"
     assert "machine code\n    " + operations in str(lineara.explain(f, np.ones(50)))
 
 
@@ -52,8 +54,35 @@ def test_calls_back_are_counted():
     f = lineara.jit(sorted_sum, engine="native")
     for _ in range(3):
         f(np.ones(4))
-    (line,) = [s for s in said(f, np.ones(4)) if s.startswith("called back: argsort")]
-    assert re.fullmatch(r"called back: argsort\(f64\[4\]\): 3 times, [\d.]+ µs each", line)
+    told = said(f, np.ones(4))
+    (i,) = [i for i, s in enumerate(told) if s.startswith("called back: argsort")]
+    assert re.fullmatch(r"called back: argsort\(f64\[4\]\): 3 times, [\d.]+ µs each", told[i])
+    place = sorted_sum.__code__.co_firstlineno + 1
+    assert (
+        told[i + 1]
+        == f"  at test_native_report.py:{place}: return np.sum(np.sort(x) * np.arange(4.0))"
+    )
+
+
+def smooth(x):
+    z = np.exp(x - 1.0)
+    return np.sum(z * np.tanh(x))
+
+
+def test_what_is_fused_names_the_lines_of_the_user():
+    f = lineara.jit(lineara.grad(smooth), engine="native")
+    x = np.linspace(0.0, 1.0, 10_000)
+    f(x)
+    told = said(f, x)
+    fused = [i for i, s in enumerate(told) if s.startswith("fused: ")]
+    assert fused
+    first = smooth.__code__.co_firstlineno
+    lines = {
+        f"  at test_native_report.py:{first + 1}: z = np.exp(x - 1.0)",
+        f"  at test_native_report.py:{first + 2}: return np.sum(z * np.tanh(x))",
+    }
+    assert all([told[i + 1] in lines for i in fused])
+    assert lines == {s for s in told if s.startswith("  at")}
 
 
 def test_what_was_not_compiled_yet_says_so():
@@ -82,10 +111,11 @@ def test_every_line_of_the_program_stands_above_its_code():
     x = np.ones(50)
     listed = lineara.stages(recurrence, x).machine_code
     comments = re.findall(r"^  ; (.*)$", listed.llvm, re.M)
-    assert any([c.endswith(" = v7 * v5") for c in comments])
+    line = f"  at test_native_report.py:{recurrence.__code__.co_firstlineno + 4}"
+    assert any([c.endswith(f" = v7 * v5{line}") for c in comments])
     kept = re.findall(r"^# (.*)$", listed.assembly, re.M)
     assert set(kept) - {"recurrence.vjp.e begins or ends"} <= set(comments)
-    assert any([c.endswith(" = v7 * v5") for c in kept])
+    assert any([c.endswith(f" = v7 * v5{line}") for c in kept])
     assert "run:" in listed.assembly
     assert not re.search(r"\.loc|\.debug|\.cfi", listed.assembly)
 

@@ -332,7 +332,10 @@ class Machine:
         self.written += nbytes(y)
         if y is not ZERO and any([isinstance(p, slice) and any(ir.vars_in(p)) for p in e.at]):
             self.values.within(self, e, x, at, y)
-        return (self.values.write(e, x, at, y),)
+        try:
+            return (self.values.write(e, x, at, y),)
+        except ProgramError as error:
+            raise type(error)(error.message, self.judge.users_line(e)) from None
 
     def stack(self, t: Type, rows: list[Any]) -> Any:
         """The values of the rounds of a loop: an array with one more axis, or a list."""
@@ -430,6 +433,8 @@ class Numbers:
             return self.evaluated(e, args, params)
         except (ZeroDivisionError, ValueError, IndexError, LinearaError, ArithmeticError) as error:
             known = e.primitive.raised or e.primitive.acts  # an error of Python's, or at a line
+            if isinstance(error, np.linalg.LinAlgError) and (line := machine.judge.users_line(e)):
+                error.add_note(f"at {line}")
             if known or isinstance(error, OutOfRoom):
                 raise
             text = error.message if isinstance(error, LinearaError) else str(error)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from lineara.errors import LinearaError, ProgramError
+from lineara.errors import LinearaError, ProgramError, described
 from lineara.facts.gc_pause import uncollected
 from lineara.facts.hints import Tree
 from lineara.facts.primitive import Elementwise, Linear, Multilinear
@@ -147,7 +147,15 @@ class Judge:
             raise kind(located(self.program, place, message))
         text, caret = self._equation(at, which)
         where = f"in {self.name}: " if self.name else ""
-        raise kind(f"{where}{message}\n  {text}\n  {' ' * caret}^" if text else message)
+        said = f"{where}{message}\n  {text}\n  {' ' * caret}^" if text else message
+        raise kind(said, self.users_line(at) if isinstance(at, ir.Leaf) else "")
+
+    def users_line(self, e: Leaf) -> str:
+        """`model.py:12: y = x[i]`, where it is known of what a run may stop at."""
+        if not ir.may_fail(e):
+            return ""
+        lines = [ir.users_line(e, d.body) for d in self.program.defs.values()]
+        return described(next(filter(None, lines), ""))
 
     def _equation(self, at: Leaf, which: int) -> tuple[str, int]:
         """The equation as it prints, on one line, and where the variable stands in it."""

@@ -44,15 +44,22 @@ class Emitter:
         self.bindings: list[ir.Binding] = []
         self.like = "k"  # what results of operations on values are called
         self.line = ""  # the user's, of what is being written
-        self.seek: Callable[[], str] | None = None  # tells that line, where it is asked for
+        self.seek: Callable[[], str] | None = None  # tells that line, of a function that is traced
+        self.every = False  # whether it is told of each variable, not just of what may fail
 
     def fresh(self, like: str, t: Type, linear: bool = False) -> ir.Var:
         """A variable with a name that is free."""
-        return ir.Var(self.names(like), t, linear, self.seek() if self.seek else self.line)
+        line = self.seek() if self.seek and self.every else self.line
+        return ir.Var(self.names(like), t, linear, line)
+
+    def line_of(self, leaf: ir.Leaf) -> str:
+        """The user's line, of what a leaf is bound to, where errors or reports need it."""
+        asked = self.seek and (self.every or ir.may_fail(leaf))
+        return self.seek() if asked and self.seek else self.line
 
     def bind(self, like: str, t: Type, leaf: ir.Leaf, linear: bool = False) -> ir.Var:
         """The variable that a leaf with one result is bound to."""
-        v = self.fresh(like, self.samples.back(t), linear)
+        v = ir.Var(self.names(like), self.samples.back(t), linear, self.line_of(leaf))
         self.bindings.append(ir.Let((v,), leaf))
         return v
 

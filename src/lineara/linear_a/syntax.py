@@ -458,6 +458,22 @@ def reads(b: Binding) -> Vars:
     return occurrences(b.rhs)
 
 
+def may_fail(e: Leaf) -> bool:
+    """Whether values decide if a leaf has a value: positions that are values, or no solution."""
+    if isinstance(e, Prim):
+        return len(e.operands()) > len(e.args) or bool(e.primitive.raised)
+    return isinstance(e, Part) and len(e.operands()) > len(e.args)
+
+
+def users_line(e: Leaf, body: "Block") -> str:
+    """The user's line that a leaf was written for; empty where nobody asked, or it is elsewhere."""
+    for block in blocks(body):
+        for b in block.bindings:
+            if isinstance(b, Let) and b.rhs is e and b.vars:
+                return b.vars[0].line
+    return ""
+
+
 def line_of(e: "Binding | Leaf | Block") -> str:
     """The user's line that a binding or a leaf is of: of what it binds or else reads."""
     if isinstance(e, Let | Unpack):

@@ -158,7 +158,7 @@ class _Masks:
 
     def pair(self, a: ir.Var) -> Pair:
         """The variables of a linear binder."""
-        self.pairs[a] = ir.Var(a.name, a.type), self.fresh("live", self.live(a.type))
+        self.pairs[a] = ir.Var(a.name, a.type, False, a.line), self.fresh("live", self.live(a.type))
         return self.pairs[a]
 
     def columns(self, args: Iterable[ir.Var]) -> tuple[ir.Vars, ir.Vars]:
@@ -183,6 +183,7 @@ class _Masks:
         """The results, non-linear ones and pairs."""
         while isinstance(e, ir.Block):
             for b in e.bindings:
+                self.out.line = ir.line_of(b)
                 if isinstance(b, ir.Unpack):
                     self.unpack(b)
                 else:

@@ -47,7 +47,7 @@ class Writing(NamedTuple):
                 like = out.like
             else:
                 like = "k"
-            v = ir.Var(out.names(like), t, False, out.seek() if out.seek else "")
+            v = ir.Var(out.names(like), t, False, out.line_of(leaf))
             out.bindings.append(ir.Let((v,), leaf))
             variables.append(v)
         box = Boxed(out, variables[-1])

@@ -61,6 +61,7 @@ def apart(
     with opening as level:
         if around is not None:
             level.shared = around.shared
+            level.out.seek, level.out.every = around.out.seek, around.out.every
         level.reading, level.adopts = reading, True
         pairs = list(zip(values, types, strict=True))
         nodes = [v if t is None else level.formal("x", _seen(v, t)) for v, t in pairs]

@@ -269,7 +269,7 @@ class StagedLevel(Level):
     def hold(self, level: "StagedLevel") -> None:
         """A definition that is used in this one begins."""
         level.shared = self.shared
-        level.out.seek = self.out.seek
+        level.out.seek, level.out.every = self.out.seek, self.out.every
         level.adopts = self.adopts
         level.holder = self
         self.inner = level

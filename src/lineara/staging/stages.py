@@ -33,7 +33,7 @@ from lineara.passes.policy_table import chosen
 from lineara.passes.simplify import simplify
 from lineara.passes.transpose import transpose
 from lineara.passes.unzip import Policy, store_all, unzip
-from lineara.staging.capture import trace
+from lineara.staging.capture import trace_with_lines
 from lineara.staging.certificate import Certificate, Works, bytes_of, certificate, certified
 from lineara.staging.definitions import done
 from lineara.staging.tracing import Staged
@@ -190,7 +190,7 @@ def stages(
     >>> found.value_and_grad(5.0)
     (25.0, 10.0)
     """
-    return Stages(trace(f, *args, **kwargs), args, kwargs, chosen(policy, "stages"), run)
+    return Stages(trace_with_lines(f, *args, **kwargs), args, kwargs, chosen(policy, "stages"), run)
 
 
 Counts = tuple[list[int | None], int | None]  # of each stage, and the bytes of the tape

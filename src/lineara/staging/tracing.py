@@ -393,7 +393,7 @@ def _traced(
     name, calls, begun = definition_name(f), reading.calls, time.perf_counter()
     with open_level(StagedLevel) as level:
         level.reading = reading
-        level.out.seek = user_place if reading.lines else None
+        level.out.seek, level.out.every = user_place, reading.lines
         copied = seen(f)  # before the arguments, whose classes are looked at again in this run
         given = level.arguments = Given(level, f, args, kwargs, not calls)
         level.shared.names(name)

@@ -7,6 +7,7 @@ and an array that only its last reader holds is written in place.
 """
 
 import math
+import os
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -41,6 +42,11 @@ class Site(NamedTuple):
     answer: Callable[[list[Any]], Sequence[Any]]
     as_numpys: bool  # whether results lie in C order, or else the run is given up
     what: str  # in words, for the report
+    place: str = ""  # the user's, `file:number`, where that is known
+
+
+Taped = tuple[int | None, ArrayType, str]
+"""A column of a tape: of how many rounds, the type of a row, and the user's place."""
 
 
 class Code:
@@ -140,11 +146,11 @@ class Emitter(Code):
         self.trying = False  # whether the lines are emitted on trial and dropped
         self.scratch = 1
         self.helpers: dict[str, str] = {}  # functions of this module, by their names
-        self.taped: list[
-            tuple[int | None, ArrayType]
-        ] = []  # columns of tapes: rounds, type of a row
-        self.fused: list[str] = []  # in words, for the report
+        self.taped: list[Taped] = []  # columns of tapes
+        self.fused: list[tuple[str, tuple[str, ...]]] = []  # in words, and the user's places
         self.listed = False  # whether the program's lines stand in the text, as comments
+        self.place = ""  # the user's, of what is being written, if that is listed
+        self.origins: dict[int, tuple[nm.Held, str]] = {}  # of values, by identity: likewise
         self.addresses: dict[
             str, int
         ] = {}  # of functions outside, by the names that they have here
@@ -209,16 +215,25 @@ class Emitter(Code):
                     self.back_to(places)  # nobody reads it, and nothing in it can fail
                     values = [nm.UNREAD] * len(read)
             env.update(zip(b.vars, values, strict=True))
+            if self.listed:
+                for v, value in zip(b.vars, values, strict=True):
+                    self.origins.setdefault(id(value), (value, v.line))
             for v in dead:
                 env.pop(v, None)
         self.tell(block.leaf)
         return list(self.expression(block.leaf, env, types, at_last, dying, wanted))
 
+    def place_of(self, value: nm.Held) -> str:
+        """The user's place that a value comes from, if that is listed."""
+        return self.origins.get(id(value), (None, ""))[1]
+
     def tell(self, e: ir.Binding | ir.Leaf) -> None:
         """The program's line, above the code of it."""
         if self.listed and not isinstance(e, ir.Drop | ir.Ret):
             text = show_leaf(e) if isinstance(e, ir.Leaf) else show_binding(e)
-            self.lines.append(f"  {LISTED}{self.open[-1]}: {' '.join(text.split())}")
+            self.place = ir.line_of(e)
+            at = f"  at {self.place.rpartition(os.sep)[2]}" if self.place else ""
+            self.lines.append(f"  {LISTED}{self.open[-1]}: {' '.join(text.split())}{at}")
 
     def expression(
         self,
@@ -467,7 +482,7 @@ class Emitter(Code):
         what: str = "a question of Python's",
     ) -> list[nm.Num | nm.Arr]:
         """What Python answers; where it raises, the run ends."""
-        self.sites.append(Site(tuple(types), tuple(results), answer, as_numpys, what))
+        self.sites.append(Site(tuple(types), tuple(results), answer, as_numpys, what, self.place))
         self.scratch = max(self.scratch, 1 + len(types) + len(results))
         with self.kept(operands):
             arrays: list[nm.Arr | None] = []

@@ -16,7 +16,7 @@ import numpy as np
 
 from lineara.engines.native import arrays, direct, forms, regions
 from lineara.engines.native import numbers as nm
-from lineara.engines.native.emit import ROLLED, Emitter, Site
+from lineara.engines.native.emit import ROLLED, Emitter, Site, Taped
 from lineara.engines.native.pieces import LONG, in_pieces
 from lineara.engines.native.primal import one_primal
 from lineara.engines.native.symbols import address_of, c_function
@@ -81,8 +81,8 @@ class Lowered:
     sites: list[Site]
     addresses: dict[str, int]
     loops: dict[str, Any]  # which loop of NumPy's a name is
-    taped: tuple[tuple[int | None, ArrayType], ...]  # columns: rounds, type of a row
-    fused: tuple[str, ...]  # which lines are one region, in words
+    taped: tuple[Taped, ...]  # columns of tapes
+    fused: tuple[tuple[str, tuple[str, ...]], ...]  # lines that are one region, and their places
     leaves: int
     is_direct: bool  # whether the text has `call`
     key: str = ""  # of the definition on disk, if it may be there

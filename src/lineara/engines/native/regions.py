@@ -256,7 +256,8 @@ class Region:
                 em.in_blocks = False
             for line in self.lines:
                 env[line.var] = self.result(line)
-        em.fused.append(self.told(rows))
+        places = dict.fromkeys([ir.line_of(line.binding) for line in self.lines] * em.listed)
+        em.fused.append((self.told(rows), tuple(filter(None, places))))
         return {*self.early, *[line.place for line in self.lines]}
 
     def whole(self, v: ir.Var) -> nm.Arr:

@@ -7,13 +7,15 @@ LLVM carry their numbers to the assembly.
 
 import re
 from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from lineara.engines.native import Native
 from lineara.engines.native.emit import LISTED
-from lineara.engines.native.lower import lowered
+from lineara.engines.native.lower import Lowered, lowered
 from lineara.engines.native.machine_code import compiler
 from lineara.engines.native.numbers import Refused
+from lineara.errors import described
 from lineara.facts.types import show
 from lineara.linear_a.program import Program
 
@@ -29,8 +31,12 @@ class CalledBack(NamedTuple):
         return f"{self.what}: {self.times:,} times, {1e6 * self.seconds / self.times:.1f} µs each"
 
 
-def machine_code_facts(program: Program, name: str, exact: bool = False) -> list[str]:
+def machine_code_facts(
+    program: Program, name: str, exact: bool = False, lined: Program | None = None
+) -> list[str]:
     """What machine code was made of a definition, and what its runs have asked Python; lines.
+
+    Of `lined`, the same program whose variables know the user's lines, these lines are told.
 
     >>> from lineara.linear_a.parse import parse
     >>> machine_code_facts(parse("def f(x: f64;) -> (f64;) = x * x"), "f")[0]
@@ -46,17 +52,38 @@ def machine_code_facts(program: Program, name: str, exact: bool = False) -> list
     operations = "operation" if code.leaves == 1 else "operations"
     said = [f"{code.leaves:,} {operations}, {code.workspace:,} bytes of workspace"]
     said += ["interpreted so far: it is compiled once that pays"] if kernel is None else []
-    for (n, t), k in Counter(code.taped).items():
+    known = _with_places(program if lined is None else lined, native.key(program, name), code)
+    for (n, t), k in Counter([(n, t) for n, t, _ in code.taped]).items():
         rounds = "as many rounds as there are" if n is None else f"{n:,} rounds"
         held = "" if n is None else f", {k * n * t.size * t.dtype.itemsize:,} bytes"
         said.append(f"on a tape: {f'{k} times ' * (k > 1)}{show(t)} in each of {rounds}{held}")
-    said += [f"fused: {region}" for region in code.fused]
-    spent: dict[str, tuple[int, float]] = {}
-    for site, (times, seconds) in zip(code.sites, kernel.asked if kernel else [], strict=False):
-        n, s = spent.get(site.what, (0, 0.0))
-        spent[site.what] = n + int(times), s + seconds
-    asked = [CalledBack(what, n, s) for what, (n, s) in spent.items() if n]
-    return said + [f"called back: {site}" for site in sorted(asked, key=lambda c: -c.seconds)]
+        said += _at([place for *column, place in known.taped if column == [n, t]])
+    for region, places in known.fused:
+        said += [f"fused: {region}", *_at(places)]
+    spent: dict[str, tuple[int, float, tuple[str, ...]]] = {}
+    for site, (times, seconds) in zip(known.sites, kernel.asked if kernel else [], strict=False):
+        n, s, places = spent.get(site.what, (0, 0.0, ()))
+        spent[site.what] = n + int(times), s + seconds, (*places, *[site.place] * bool(times))
+    for what, (n, s, places) in sorted(spent.items(), key=lambda c: -c[1][1]):
+        if n:
+            said += [f"called back: {CalledBack(what, n, s)}", *_at(places)]
+    return said
+
+
+def _at(places: Iterable[str]) -> list[str]:
+    """The user's lines, one each."""
+    return [f"  at {described(place)}" for place in dict.fromkeys(places) if place]
+
+
+def _with_places(program: Program, choices: tuple[str, bool, bool], code: Lowered) -> Lowered:
+    """The same code, with the user's places where the program knows them."""
+    try:
+        listed = lowered(program, *choices, listed=True)
+    except Refused:
+        return code
+    same = [s.what for s in listed.sites] == [s.what for s in code.sites]
+    same = same and [c[:2] for c in listed.taped] == [c[:2] for c in code.taped]
+    return listed if same and [f[0] for f in listed.fused] == [f[0] for f in code.fused] else code
 
 
 class Listing(NamedTuple):

@@ -130,7 +130,7 @@ class Rows:
             n = self.r.n
             assert n is not None
             buffer = self.em.array(ArrayType((n, *t.shape), t.dtype), fresh=True).buffer
-        self.em.taped.append((self.r.n, t))
+        self.em.taped.append((self.r.n, t, self.em.place_of(value)))
         made = nm.Column(buffer, t)
         self.kept.append(made)
         self.todo.append((value, made))

@@ -94,12 +94,14 @@ def explain(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Report:
     """
     jitted: Any = f if isinstance(f, Jitted) else jit(f)
     call, now = Call.of(args, kwargs), Reading(STRUCTURED, True, jitted.f)
+    now.lines = True
     captured: Captured | None = None
     refused: str | None = None
     try:
         first = jitted.captured(call)  # which numbers are constants, and which arrays inputs
         inputs = {id(a): a for a in first.staged.inputs}
         now = Reading(STRUCTURED, True, jitted.f, inputs=inputs)
+        now.lines = True
         captured = jitted.captured(call, now)
     except LinearaError as e:
         refused = str(e)
@@ -136,7 +138,9 @@ def _machine_code(jitted: Jitted, call: Call, captured: Captured | None) -> list
     if running is None:
         return []
     program, name = running.staged.program, running.staged.name
-    return machine_code_facts(program, name, is_exact(jitted.engine, program, name))
+    lined = captured.staged.program if captured else None
+    exact = is_exact(jitted.engine, program, name)
+    return machine_code_facts(program, name, exact, lined)
 
 
 def _in_order(by_code: dict[CodeType, Any]) -> list[tuple[CodeType, Any]]:
