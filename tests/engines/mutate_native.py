@@ -31,7 +31,8 @@ from mutate import faults as of_python  # noqa: E402
 KEEPING = ("cache", "emitted", "machine_code")
 TESTS = (
     "native", "native_arrays", "native_regions", "native_primal", "native_report",
-    "native_memory", "native_lowering", "direct", "adaptive", "seam",
+    "native_memory", "native_lowering", "native_matrices", "native_orders", "direct", "adaptive",
+    "seam",
 )  # fmt: skip
 SLOW = ("random_functions_and_their", "threads", "is_interrupted", "twenty")
 OTHER = {

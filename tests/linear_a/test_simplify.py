@@ -335,3 +335,11 @@ def test_results_that_are_dropped_without_a_name_get_different_ones():
     made = check(simplify(program, "f"))
     assert show_def(made.defs["f"]).count("drop") == 2
     assert run(made, "f", np.ones(3), 2.0) == run(program, "f", np.ones(3), 2.0)
+
+
+def test_what_is_calculated_has_the_dtype_of_the_operation():
+    program = parse("def f(x: f32;) -> (f32;) =\n  let k: f32 = 1.0_f32 in\n  (k + k) * x\n")
+    whole = parse("def f(x: f32;) -> (f32;) =\n  let (;) = drop(x) in\n  1.0_f32 + 1.0_f32\n")
+    for p in (program, whole):
+        (y,) = run(simplify(p), "f", np.float32(3.0)).results
+        assert y.dtype == np.float32

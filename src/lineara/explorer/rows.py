@@ -42,7 +42,7 @@ def assembly_rows(listed: Listing, defs: Mapping[str, ir.Def]) -> list[Row]:
     rows, line = [], ""
     for text in listed.assembly.rstrip().split("\n"):
         if text.startswith("# "):
-            line = lines.get(text[2:], "")
+            line = lines.get(text[2:].rpartition("  at ")[0] or text[2:], "")
         elif text.strip().startswith(".cfi"):
             continue
         rows.append(Row(text.expandtabs(4), line))

@@ -242,7 +242,8 @@ class _Simplify:
         with np.errstate(over="ignore"):  # of few bits
             value = e.primitive.evaluate(np, *numbers)
         whole = all([abs(k) < WHOLE and k == int(k) for k in (*numbers, value)])
-        return ir.lit(value.item(), binders[0].type) if whole else None
+        weak = value.dtype in (float, int, bool)  # a number of Python's is of these
+        return ir.lit(value.item() if weak else value, binders[0].type) if whole else None
 
     def is_neutral(self, name: str, k: ir.Var, t: Type) -> bool:
         """Whether a number on the right of an operation changes nothing; t is the result's type."""

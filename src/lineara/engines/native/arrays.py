@@ -15,6 +15,7 @@ from lineara.engines.native import folds, running
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.emit import Code, Emitter
 from lineara.engines.native.matrices import OF_MATRICES, of_matrices
+from lineara.engines.native.orders import OF_LINES, of_lines
 from lineara.engines.native.scalars import RULES, converted, pythons
 from lineara.engines.native.strided import (
     Plain,
@@ -74,6 +75,8 @@ def primitive(
         y = OF_ARRAYS[e.name](em, e, args, at, t)
     elif e.name in OF_MATRICES and not em.exact:
         y = of_matrices(em, e, args, t, lambda: called_back(em, e, at, t))
+    elif e.name in OF_LINES:
+        y = of_lines(em, e, args, t)
     elif kind is not None:
         y = elementwise(em, e, args, t, kind, into)
     return called_back(em, e, at, t) if y is None else y
@@ -545,7 +548,7 @@ OF_ARRAYS: dict[str, Shaping] = {
     "cumsum": by_fold(running.summed),
 }
 STRIDED = {"sum", "ties", "max", "min", "matmul", "einsum", "cumsum", "permute_dims", "index",
-           "broadcast_to", "concat", "stack", "scatter", *OF_MATRICES}  # fmt: skip
+           "broadcast_to", "concat", "stack", "scatter", *OF_LINES, *OF_MATRICES}  # fmt: skip
 """What reads arrays whose places are any number of elements apart."""
 STEPS = {"astype", "broadcast_to"}
 """What has a rule for numbers, though it has code of its own for arrays."""

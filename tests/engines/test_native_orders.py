@@ -1,0 +1,87 @@
+"""Orders, extreme places and truth of lines of elements, against NumPy to the bit."""
+
+import numpy as np
+import pytest
+from test_native import EXACT, NATIVE, agree
+
+import lineara
+
+pytest.importorskip("llvmlite")
+
+rng = np.random.default_rng(8)
+LINES = {
+    "numbers": rng.normal(size=23),
+    "equal ones": np.round(rng.normal(size=40)),
+    "zeros of both signs": np.array([0.0, -0.0, 1.0, -0.0, 0.0]),
+    "no numbers": np.array([2.0, np.nan, -np.inf, np.nan, np.inf, 1.0, np.nan]),
+    "one": np.array([3.0]),
+    "two": np.array([3.0, -1.0]),
+    "a power of two": rng.normal(size=16),
+    "one more": rng.normal(size=17),
+    "whole numbers": rng.integers(-3, 3, size=19),
+    "far apart": np.array([2**62, -(2**62), 0, 2**63 - 1, -(2**63)]),
+    "truths": np.array([False, True, False]),
+    "lies": np.zeros(3, bool),
+    "rows": rng.integers(-2, 3, size=(5, 6)).astype(float),
+    "a stack": rng.normal(size=(3, 4, 5)),
+}
+READ = {
+    "argsort": lambda x, axis: np.argsort(x, axis, kind="stable"),
+    "argmax": np.argmax,
+    "argmin": np.argmin,
+    "any": lambda x, axis: np.any(x, axis=axis),
+    "all": lambda x, axis: np.all(x, axis=axis),
+}
+
+
+def axes(x, name):
+    return [*range(-1, x.ndim - 1), *[None] * (name != "argsort")]
+
+
+def read(x):
+    """Everything that is read of lines along each axis, and of the array as one line."""
+    return [f(x, axis) for name, f in READ.items() for axis in axes(x, name)]
+
+
+def orders(p, engine):
+    """What an engine's code of a program calls back, of the functions that are tested here."""
+    return [s for s in engine.code(p.program, p.name).sites if s.what.startswith(tuple(READ))]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_what_is_read_of_lines_is_numpys_and_python_is_not_asked(line):
+    x = LINES[line]
+    p = lineara.trace(lambda x: tuple(read(x)), x)
+    ys = agree(p.program, p.name, *p.operands((x,)), engines=[EXACT, NATIVE])
+    for y, expected in zip(ys, read(x), strict=True):
+        np.testing.assert_array_equal(y, expected, strict=True)
+    assert not orders(p, NATIVE)
+    assert EXACT.takes(p.program, p.name) is not None or not orders(p, EXACT)
+    assert x.ndim > 1 or EXACT.takes(p.program, p.name) is None
+
+
+@pytest.mark.parametrize("view", [lambda x: x.T, lambda x: x[::2, 1:], lambda x: x[:, ::-1]])
+def test_lines_lie_as_they_like(view):
+    x = LINES["rows"]
+    p = lineara.trace(lambda x: tuple(read(view(x))), x)
+    agree(p.program, p.name, *p.operands((x,)), engines=[NATIVE])
+    assert not orders(p, NATIVE)
+
+
+def test_kept_axes_and_what_is_sorted():
+    x = LINES["a stack"]
+
+    def f(x):
+        ties = np.any(x > 0.5, axis=1, keepdims=True) * x
+        return np.sum(np.sort(x, axis=1) * np.cos(np.arange(4.0))[:, None]) + np.sum(ties)
+
+    for g in (f, lineara.grad(f)):
+        p = lineara.trace(g, x)
+        agree(p.program, p.name, *p.operands((x,)), engines=[NATIVE])
+        assert not orders(p, NATIVE)
+
+
+def test_nothing_has_no_extreme_place():
+    x = np.zeros((0, 3))
+    p = lineara.trace(lambda x: np.all(x, axis=0), x)
+    agree(p.program, p.name, *p.operands((x,)))
