@@ -38,7 +38,7 @@ def branching(x):
 
 
 def called_back(x):
-    return (np.sort(x) * x).sum()
+    return (np.partition(x, 1) * x).sum()
 
 
 @pytest.fixture(autouse=True)

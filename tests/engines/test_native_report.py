@@ -21,7 +21,7 @@ def recurrence(x):
 
 
 def sorted_sum(x):
-    return np.sum(np.sort(x) * np.arange(4.0))
+    return np.sum(np.sort(x) * np.arange(300.0))
 
 
 def squared(x):
@@ -53,14 +53,14 @@ def test_a_while_loop_has_as_many_rows_as_rounds():
 def test_calls_back_are_counted():
     f = lineara.jit(sorted_sum, engine="native")
     for _ in range(3):
-        f(np.ones(4))
-    told = said(f, np.ones(4))
+        f(np.ones(300))
+    told = said(f, np.ones(300))
     (i,) = [i for i, s in enumerate(told) if s.startswith("called back: argsort")]
-    assert re.fullmatch(r"called back: argsort\(f64\[4\]\): 3 times, [\d.]+ µs each", told[i])
+    assert re.fullmatch(r"called back: argsort\(f64\[300\]\): 3 times, [\d.]+ µs each", told[i])
     place = sorted_sum.__code__.co_firstlineno + 1
     assert (
         told[i + 1]
-        == f"  at test_native_report.py:{place}: return np.sum(np.sort(x) * np.arange(4.0))"
+        == f"  at test_native_report.py:{place}: return np.sum(np.sort(x) * np.arange(300.0))"
     )
 
 
