@@ -22,6 +22,7 @@ _DEMO = str(Path(_HERE) / "demo")
 _LIBRARY = (sysconfig.get_paths()["stdlib"], sysconfig.get_paths()["platstdlib"])
 
 
+@cache
 def is_user_file(filename: str) -> bool:
     """Whether code in `filename` is the user's: not ours, not installed, not the standard library.
 
