@@ -278,12 +278,12 @@ def test_a_pickle_of_another_version(name, monkeypatch):
     thing = CALLED[name]()[0]
     if name == "a program":
         thing = thing.args[0]
-    raw = pickle.dumps(thing)
+    raw, written_by = pickle.dumps(thing), lineara.__version__
     monkeypatch.setattr(lineara, "__version__", "7.5.0")
     assert told(lambda: pickle.loads(raw)) == (
-        "pickle: this was written by Lineara 0.1.0, and this is Lineara 7.5.0, which does not read "
-        "it: pickles hold programs and names of one version; read it with Lineara 0.1.0, or make "
-        "the object anew and pickle that"
+        f"pickle: this was written by Lineara {written_by}, and this is Lineara 7.5.0, which does "
+        f"not read it: pickles hold programs and names of one version; read it with Lineara "
+        f"{written_by}, or make the object anew and pickle that"
     )
 
 
