@@ -66,7 +66,7 @@ STATUS = """  %told = load i32, ptr %code
   store i32 0, ptr @lineara.odd
   %bad = icmp ne i32 %was, 0
   %status = select i1 %bad, i32 1, i32 %told"""
-OPEN = re.compile(r'define internal (\S+) @"?([\w.]+)"?\((.*)\) \{$')
+OPEN = re.compile(r'define internal (\S+) @"?([\w.]+)"?\((.+)\) (?:noinline )?\{$')
 POINTER = re.compile(r"ptr (?:noalias |readonly |align \d+ )*(?:dereferenceable\((\d+)\) )?(%\w+)")
 STEP = re.compile(r"  (%\w+) = getelementptr inbounds .+, ptr (%\w+), i64 \S+$")
 ALLOCA = re.compile(r"  (%\w+) = alloca (.+?)(, align \d+)?$")

@@ -45,7 +45,8 @@ def test_an_element_beside_the_array_is_not_read(looking, n):
     f = lineara.jit(read, engine="native")
     assert f(X, 4) == 2 * X[4]
     with raises(
-        "read: v: f64 = index[at=(n,)](x): %v5 = load double, ptr %v4: "
+        "read: v: f64 = index[at=(n,)](x)  at test_checked_places.py:"
+        f"{read.__code__.co_firstlineno + 1}: %v5 = load double, ptr %v4: "
         f"bytes {8 * n} to {8 * n + 7} of 40"
     ):
         f(X, n)

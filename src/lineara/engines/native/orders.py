@@ -75,20 +75,17 @@ class OfLine(Function):
 
 
 def argsort(kind: str, n: int) -> OfLine:
-    """y becomes the places of x in ascending order, by merging runs; s is memory to work in."""
+    """y becomes the places of x in ascending order, by merging runs in s, which has two halves."""
     f = OfLine("argsort", kind, n, "xys")
     passes = max(n - 1, 0).bit_length()
-    first, second = ("%s", "%y") if passes % 2 else ("%y", "%s")
-    source, into = f.at_start("alloca ptr"), f.at_start("alloca ptr")
     left, right = f.cell(0), f.cell(0)
-    f.line(f"store ptr {first}, ptr {source}")
-    f.line(f"store ptr {second}, ptr {into}")
     with f.loop("0", str(n)) as i:
-        f.put(i, f.whole_number(first, i))
+        f.put(i, f.whole_number("%s", i))
     with f.loop("0", str(passes)) as p:
         width, twice = f.let(f"shl i64 1, {p}"), f.let(f"add i64 {p}, 1")
         most = f.let(f"add i64 {f.let(f'shl i64 1, {twice}')}, {n - 1}")
-        x, y = [f.let(f"load ptr, ptr {c}") for c in (source, into)]
+        x = f.let(f"mul i64 {f.let(f'and i64 {p}, 1')}, {n}")  # where the runs are, in s
+        y = f.let(f"sub i64 {n}, {x}")
         with f.loop("0", f.let(f"lshr i64 {most}, {twice}")) as q:
             low = f.let(f"shl i64 {q}, {twice}")
             middle = _least(f, f.let(f"add i64 {low}, {width}"), n)
@@ -97,8 +94,9 @@ def argsort(kind: str, n: int) -> OfLine:
             f.put(middle, right)
             with f.loop(low, high) as k:
                 _merged(f, x, y, k, (low, middle, high), (left, right))
-        f.line(f"store ptr {y}, ptr {source}")
-        f.line(f"store ptr {x}, ptr {into}")
+    with f.loop("0", str(n)) as i:
+        at = f.let(f"add i64 {i}, {passes % 2 * n}")
+        f.put(f.get(f.whole_number("%s", at)), f.whole_number("%y", i))
     return f
 
 
@@ -117,10 +115,14 @@ def _merged(
     more_right = f.let(f"icmp slt i64 {j}, {high}")
     safe_i = f.let(f"select i1 {more_left}, i64 {i}, i64 {low}")
     safe_j = f.let(f"select i1 {more_right}, i64 {j}, i64 {low}")
-    a, b = [f.get(f.whole_number(x, safe)) for safe in (safe_i, safe_j)]
+    places = [f.let(f"add i64 {x}, {safe}") for safe in (safe_i, safe_j)]
+    a, b = [f.get(f.whole_number("%s", place)) for place in places]
     smaller = f.let(f"and i1 {more_right}, {f.before(f.number(b), f.number(a))}")
     takes = f.let(f"and i1 {more_left}, {f.let(f'xor i1 {smaller}, true')}")
-    f.put(f.let(f"select i1 {takes}, i64 {a}, i64 {b}"), f.whole_number(y, k))
+    f.put(
+        f.let(f"select i1 {takes}, i64 {a}, i64 {b}"),
+        f.whole_number("%s", f.let(f"add i64 {y}, {k}")),
+    )
     one = f.let(f"zext i1 {takes} to i64")
     f.put(f.let(f"add i64 {i}, {one}"), at[0])
     f.put(f.let(f"add i64 {j}, {f.let(f'sub i64 1, {one}')}"), at[1])
@@ -197,7 +199,7 @@ def of_lines(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType) -> Plain 
         y = em.array(t._replace(shape=(*lead, n) if sorts else lead))
         y = y._replace(as_numpys=t.ndim < 2)
         held.append(y)
-        s = em.array(ArrayType((n if sorts else 1,), np.dtype(int)))
+        s = em.array(ArrayType((2 * n if sorts else 1,), np.dtype(int)))
         assert isinstance(ordered[0], nm.Arr), "it has axes"
         steps = [n * k for k in strides_of(lead)]
         with em.nest(lead, steps, steps if sorts else strides_of(lead)) as (i, j):
