@@ -1,6 +1,7 @@
 """checkpoint runs a function again instead of storing what it computed."""
 
 import functools
+import gc
 import math
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import pytest
 
 import lineara
 from lineara import checkpoint, grad, hessian, hvp, jacfwd, jacrev, jvp, linearize, vjp
-from lineara.errors import MutationError
+from lineara.errors import LeakedVariableError, MutationError
 from lineara.tape.levels import innermost_level
 from lineara.testing import count_bytes
 
@@ -110,6 +111,55 @@ def test_memory_is_that_of_the_inputs_and_one_run():
     full = count_bytes(lambda: grad(lambda x: loss(x, chain))(x))
     less = count_bytes(lambda: grad(lambda x: loss(x, checkpoint(chain)))(x))
     assert less < full / 8
+
+
+def rows_of_views(x):
+    for _ in range(10):
+        x = np.sin(x[::-1]) * x
+    return x
+
+
+def rows_written(x):
+    y = x.copy()
+    for _ in range(10):
+        y[:] = np.sin(y[::-1]) * y
+    return y
+
+
+@pytest.mark.parametrize("run", [rows_of_views, rows_written])
+@pytest.mark.parametrize("way", ["back", "ahead"])
+def test_a_tape_with_views_is_freed_when_it_is_swept_and_not_by_the_collector(run, way):
+    x = np.linspace(0.0, 1.0, 20_000)
+
+    def peak(count):
+        def f(x):
+            for _ in range(count):
+                x = checkpoint(run)(x)
+            return np.sum(x)
+
+        if way == "back":
+            return count_bytes(lambda: grad(f)(x))
+        return count_bytes(lambda: jvp(f, (x,), (x,)))
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert peak(8) - peak(4) < 12 * x.nbytes  # one call's tape holds more than twenty arrays
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("part", [lambda x: x, lambda x: x[1:], lambda x: x[0]])
+def test_a_node_of_the_second_run_is_refused_after_the_sweep(part):
+    kept = []
+
+    def f(x):
+        kept.append(part(x))
+        return np.sum(x * x[::-1])
+
+    assert grad(checkpoint(f))(np.array([1.0, 2.0, 3.0])).tolist() == [6.0, 4.0, 2.0]
+    with pytest.raises(LeakedVariableError):
+        grad(lambda y: np.sum(y * kept[-1]))(2.0)
 
 
 def test_the_function_runs_once_forward_and_once_a_sweep():

@@ -30,7 +30,7 @@ from lineara.rules.call_as_operation import (
 )
 from lineara.tape.level import Level
 from lineara.tape.levels import open_level, outside
-from lineara.tape.linear_level import owned, tape_map
+from lineara.tape.linear_level import free_tape, owned, tape_map
 from lineara.tape.node import plain, staged
 from lineara.trees import flatten
 
@@ -81,7 +81,7 @@ class Call(Rule):
         y = op("checkpoint")(*values, rule=self, form=form, options=options)
         before = [settled(v) for v in flatten(y)[0]]
 
-        def again() -> Joint:
+        def again(swept: Callable[[Joint], Sequence[Any]]) -> Sequence[Any]:
             with open_level() as inner:
                 inner.keep_copies = True  # the tape outlives the trace
                 nodes = [inner.wrap(values[i]) for i in active]
@@ -90,9 +90,16 @@ class Call(Rule):
                 results = [settled(v) for v in flatten(self.traced(form.arguments(leaves)))[0]]
                 self._same(before, results)
                 outs = [owned(inner, v) for v in results]
-                return tape_map(inner, nodes, outs)
+                tape, linear = list(inner.tape), tape_map(inner, nodes, outs)
+            try:
+                return swept(linear)
+            finally:
+                free_tape(tape, (inner.S, inner.N), nodes)
 
-        return y, Joint(lambda ts: again().forward(ts), lambda bars: again().back(bars))
+        return y, Joint(
+            lambda ts: again(lambda linear: linear.forward(ts)),
+            lambda bars: again(lambda linear: linear.back(bars)),
+        )
 
     def _same(self, before: Sequence[Any], again: Sequence[Any]) -> None:
         """Refuse a function that gives something else when it is run again."""

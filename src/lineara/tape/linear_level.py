@@ -26,6 +26,7 @@ from lineara.tape.level import Entry, Level, slow_methods
 from lineara.tape.mixed_sources import CONSTANT
 from lineara.tape.node import Array, Scalar, Traced, plain, zero
 from lineara.tape.pull_reads import distribute
+from lineara.tape.reads import forget
 from lineara.tape.sweep import arrived, forward, reverse, tidy
 from lineara.tape.written_arrays import Buffer, Written
 
@@ -184,7 +185,8 @@ def tape_map(
     """The linear map that a level's tape is, from nodes to nodes: lists of vectors both ways.
 
     An out that is None is zero; so is a vector that is None.  The tape may be closed meanwhile.
-    `sparse`: whether cotangents are builders, where parts of an array were read.
+    `sparse`: whether cotangents are builders, where parts of an array were read.  Who needs the
+    map no longer calls `free_tape`, or the collector of cycles finds what it holds, some time.
     """
     tape, scalar = list(level.tape), (level.S, level.N)
     level.keep_copies = True  # closing leaves to arrays what was read of them
@@ -214,6 +216,15 @@ def tape_map(
         return bars
 
     return Joint(ahead, back)
+
+
+def free_tape(tape: Sequence[Any], scalar: tuple[type, type], params: Sequence[Any]) -> None:
+    """End a tape whose map is not applied again: its nodes are refused, its memory is freed."""
+    tidy(tape, scalar, params, last=True)
+    for n in (*params, *tape):
+        node = n.out if issubclass(type(n), Entry) else n
+        if isinstance(node, Array):
+            forget(node)
 
 
 def _sparse(p: Array) -> Any:
