@@ -6,10 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from diagrams.test_layout import WORKED
+from diagrams.test_names_of_wires import loss
 from diagrams.test_player import chain
 
 import lineara
 from lineara.diagrams import page, parse
+from lineara.diagrams.lowering import lowered
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 CHROMIUM = next(
@@ -44,6 +46,7 @@ def files(tmp_path_factory) -> dict[str, Path]:
     texts = {
         "small": page(parse(WORKED), "Worked", gradient=True),
         "large": page(chain(300), "300 operations"),
+        "lines": page(lowered(lineara.diagram(loss, 0.5, np.ones(3)))),
         "explorer": lineara.explore(wave, np.ones(3), 2.0).page,
     }
     for name, text in texts.items():
@@ -76,7 +79,7 @@ def count(shown) -> int:
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-@pytest.mark.parametrize("name", ["small", "large", "explorer"])
+@pytest.mark.parametrize("name", ["small", "large", "lines", "explorer"])
 def test_nothing_is_cut_off_and_all_that_can_be_used_has_a_name(opened, name, screen):
     shown = opened(name, screen, "#7" if name != "explorer" else "")
     assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -154,6 +157,21 @@ def test_boxes_shut_and_open_and_their_wires_end_at_them(opened):
     assert boxes.count() < many
     shown.locator("#fold").select_option("open")
     assert shown.locator("#wires path").count() == wires
+
+
+def test_a_block_a_line_and_the_boxes_of_branches(opened):
+    shown = opened("lines")
+    leaves = shown.locator("#steps option", has_text="O-op tanh").first.get_attribute("value")
+    shown.locator("#slider").fill(str(int(leaves or 0) - 1))
+    shown.locator("#all").click()
+    blocks = shown.locator("#over g").count()
+    assert shown.locator("#line").inner_text().startswith("test_names_of_wires.py:")
+    shown.locator("#fold").select_option("branches")
+    assert shown.locator("#stage [aria-expanded=false]").count() > 0
+    shown.locator("#fold").select_option("lines")
+    assert 0 < shown.locator("#over g").count() < blocks
+    shown.locator("#fold").select_option("open")
+    assert shown.locator("#over g").count() == blocks
 
 
 def test_a_view_of_300_operations_has_the_elements_that_it_shows_and_follows(opened):

@@ -29,6 +29,7 @@ from lineara.calculus.symbols import Foreign, Symbol, declared, standard
 from lineara.diagrams.draft import Draft
 from lineara.diagrams.from_programs import diagram_of as diagram_of_program
 from lineara.diagrams.lowering import lowered
+from lineara.diagrams.names import branches_named
 from lineara.diagrams.net import Net, Node, Wire, topological
 from lineara.diagrams.types import Arrow as Function
 from lineara.diagrams.types import B, R, Z, show
@@ -85,7 +86,7 @@ def diagram_of(term: tm.Term) -> Net:
     if missing is not None:
         return _evaluated(term, missing)
     try:
-        return run(_whole(term))
+        return branches_named(run(_whole(term)))
     except RecursionError:
         raise DiagramError(ty.TOO_DEEP) from None
 
@@ -132,7 +133,7 @@ def _whole(term: tm.Term) -> Deep:
             break
         term = term.parts[0]  # a definition that is all there is
     while isinstance(term, tm.Lam):
-        scope[term.name] = [d.input(s) for s in flat(term.source)]
+        scope[term.name] = _named(term.name, [d.input(s) for s in flat(term.source)])
         term = term.parts[0]
         t = term.type
     outs = yield _compiled(term, scope, d)
@@ -155,7 +156,9 @@ def _compiled(t: tm.Term, scope: Scope, d: Draft) -> Deep:
         case tm.Lam((body,), name, source):
             return [(yield _box(body, [(name, source)], scope, d))]
         case tm.Let((bound, body), name):
-            wires = yield _compiled(bound, scope, d)
+            if isinstance(bound, tm.Literal) and name not in body.free:
+                return (yield _compiled(body, scope, d))  # such as the counter of a loop
+            wires = _named(name, (yield _compiled(bound, scope, d)))
             return (yield _compiled(body, {**scope, name: wires}, d))
         case tm.If((c, yes, no)):
             asked = yield _compiled(c, scope, d)
@@ -183,6 +186,13 @@ def _compiled(t: tm.Term, scope: Scope, d: Draft) -> Deep:
     return _sum(d, parts, flat(t.type))
 
 
+def _named(name: str, wires: list[Wire]) -> list[Wire]:
+    """The wires of a variable, called by its name unless they have one."""
+    if len(wires) == 1:
+        wires[0].name = wires[0].name or name
+    return wires
+
+
 def _called(symbol: Symbol, args: list[Wire], d: Draft) -> Deep:
     if symbol.body is not None:
         f = yield _compiled(symbol.body, {}, d)
@@ -200,8 +210,8 @@ def _called(symbol: Symbol, args: list[Wire], d: Draft) -> Deep:
 def _box(body: tm.Term, bound: Sequence[tuple[str, ty.Type]], scope: Scope, d: Draft) -> Deep:
     names = sorted(body.free.difference([x for x, _ in bound]))
     inner = Draft()
-    within = {x: [inner.input(w.type) for w in scope[x]] for x in names}
-    within |= {x: [inner.input(s) for s in flat(t)] for x, t in bound}
+    within = {x: _named(x, [inner.input(w.type) for w in scope[x]]) for x in names}
+    within |= {x: _named(x, [inner.input(s) for s in flat(t)]) for x, t in bound}
     outs = yield _compiled(body, within, inner)
     captured = [w for x in names for w in scope[x]]
     return d.add("box", captured, bodies=[inner.done(*outs)])[0]

@@ -12,7 +12,7 @@ from lineara.diagrams.from_programs import diagram_of as diagram_of_program
 from lineara.diagrams.net import Net
 from lineara.errors import CalculusError, DiagramError
 from lineara.linear_map import LinearMap
-from lineara.staging.capture import trace
+from lineara.staging.capture import trace_with_lines
 
 
 def diagram(
@@ -57,5 +57,5 @@ def diagram(
         except (CalculusError, DiagramError):
             if by or not args:
                 raise
-    staged = trace(f, *args)
+    staged = trace_with_lines(f, *args)
     return diagram_of_program(staged.program, staged.name, unfold).net

@@ -88,10 +88,13 @@ class Draft:
         return [env[w] for w in net.outputs]
 
     def _again(self, node: Node, ins: Sequence[Wire]) -> Wires:
-        return self.add(
+        outs = self.add(
             node.kind, ins, name=node.name, data=node.data, bodies=node.bodies,
             gives=[w.type for w in node.outs], linear=[w.linear for w in node.outs],
         )  # fmt: skip
+        for w, real in zip(node.outs, outs, strict=True):
+            real.called(w.name, w.line)
+        return outs
 
     def prune(self, *outputs: Wire) -> None:
         """Forget the nodes that those outputs do not need."""
@@ -121,7 +124,8 @@ class Draft:
             ends[w] = sides = deque()
             for _ in range(n - 1):
                 first, real = net.add("copy", (real,))
-                first.linear = real.linear = w.linear
+                first.called(w.name, w.line).linear = w.linear
+                real.called(w.name, w.line).linear = w.linear
                 sides.append(first)
             sides.append(real)
 

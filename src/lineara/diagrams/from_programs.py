@@ -26,6 +26,7 @@ import numpy as np
 
 from lineara.diagrams import operations
 from lineara.diagrams.draft import Draft
+from lineara.diagrams.names import variables
 from lineara.diagrams.net import Net, Node, Wire, topological
 from lineara.diagrams.operations import marked, marks, unmarked
 from lineara.diagrams.types import Base, Foreign, additive, array_of, of_array
@@ -97,7 +98,7 @@ class _Drawing:
         draft = Draft()
         env = {p: draft.input(self.wire_type(p.type), p.linear) for p in (*d.xs, *d.lxs)}
         for p, w in env.items():
-            w.name = p.name
+            w.name = "" if within else p.name  # those within are named as what is given to them
         if name in within or (not self.unfold and name in self.drawn):
             kinds = [(t, False) for t in d.results] + [(t, True) for t in d.lresults]
             outs = draft.add(
@@ -121,6 +122,7 @@ class _Drawing:
         """The wires of the results."""
         if isinstance(e, ir.Leaf):
             return (yield from self.leaf(e, env, d, within, None))
+        names = variables(e)
         for b in e.bindings:
             if isinstance(b, ir.Unpack):
                 t = [self.wire_type(v.type) for v in b.vars]
@@ -136,8 +138,7 @@ class _Drawing:
             else:
                 outs = yield from self.block(b.rhs, env, d, within)
             for v, w in zip(b.vars, outs, strict=True):
-                env[v] = w
-                w.line = w.line or v.line
+                env[v] = w.called(w.name or names.get(v, ""), w.line or v.line)
         return (yield from self.block(e.leaf, env, d, within))
 
     def leaf(
@@ -168,6 +169,8 @@ class _Drawing:
             bodies = []
             for f in e.functions:
                 bodies.append((yield self.definition(f, within)))
+                for own, given in zip(reversed(bodies[-1].inputs), reversed(ins), strict=False):
+                    own.called(own.name or given.name, own.line)
             held, _ = marked(_extras(e), ir.Var)
             return d.add(
                 "frame", ins, name=_head(e), data=(type(e).__name__, e.functions, held),

@@ -19,6 +19,7 @@ import numpy as np
 
 from lineara.diagrams.canonical import canonicals
 from lineara.diagrams.crossing_order import Edge, Item, arrange
+from lineara.diagrams.names import SIGNS, condition
 from lineara.diagrams.net import Net, Node, Wire, every_net
 from lineara.diagrams.refuse import refusing
 from lineara.diagrams.show import ordered
@@ -91,11 +92,6 @@ class Picture:
 
 # --- what a node looks like -----------------------------------------------------------------------
 
-SYMBOLS = {
-    "add": "+", "subtract": "\N{MINUS SIGN}", "multiply": "×", "divide": "÷", "negative": "neg",
-    "power": "pow", "matmul": "@", "less": "<", "less_equal": "≤", "greater": ">",
-    "greater_equal": "≥", "equal": "=", "not_equal": "≠",
-}  # fmt: skip
 DOTS = {"copy": 8.0, "drop": 10.0, "add": 18.0, "zero": 18.0}  # round, and how large
 _NARROW, _WIDE = frozenset("iljtfr.,:;'|![]() -"), frozenset("mwMW@%+×\N{MINUS SIGN}÷<>≤≥=≠λ→")
 
@@ -114,7 +110,7 @@ def label_of(node: Node) -> str:
     """The label of a node."""
     match node.kind:
         case "op":
-            return _short(SYMBOLS.get(node.name, node.name))
+            return _short(SIGNS.get(node.name, node.name))
         case "const":
             return _short(_number(node.data))
         case "add":
@@ -126,7 +122,9 @@ def label_of(node: Node) -> str:
         case "scan":
             return f"scan {'←' if node.data[2] else '→'} {node.data[0]}"
         case "box":
-            return "λ"
+            return _short(node.outs[0].name if node.outs else "") or "λ"
+        case "frame" if isinstance(node.data, tuple) and node.data[:1] == ("Cond",):
+            return _short(f"if {condition(node.ins[0])}")
         case "frame":
             return _short(node.name)
     return node.kind

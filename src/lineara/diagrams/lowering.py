@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from lineara.diagrams.draft import Draft
+from lineara.diagrams.names import branches_named
 from lineara.diagrams.net import Net, Node, Wire, copied, every_net, topological
 from lineara.diagrams.operations import MARK, marks
 from lineara.diagrams.types import Base, Z, array_of
@@ -53,7 +54,7 @@ def lowered(net: Net, rounds: int = ROUNDS) -> Net:
         for node in topological(n):
             if node.name == "untuple":
                 _untupled(n, node)
-    return lowered_net
+    return branches_named(lowered_net)
 
 
 def _form(node: Node) -> str:
@@ -96,7 +97,7 @@ def _stands_for(node: Node, form: str, rounds: int) -> Net:
 def _draft(node: Node) -> tuple[Draft, list[Wire]]:
     """A diagram that begins with what a node takes."""
     d = Draft()
-    return d, [d.input(w.type) for w in node.ins]
+    return d, [d.input(w.type).called(w.name, w.line) for w in node.ins]
 
 
 def _untupled(net: Net, node: Node) -> None:

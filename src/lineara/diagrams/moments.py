@@ -46,6 +46,7 @@ class Moment:
     at: Node | None = None
     same: tuple[tuple[int, int], ...] = ()
     leaving: tuple[Derivation, Leaving, Step] | None = None
+    wires: tuple[tuple[int, int], ...] = ()  # those that are gone, and what goes on in their places
     _net: Net | None = None
 
     @property
@@ -95,6 +96,7 @@ def differentiated(net: Net, visit: Visit, longest: int = LONGEST) -> tuple[Deri
                 redex.node,
                 _taken_over(redex, step),
                 (d, leaving, step) if leaving else None,
+                _went_on(d, redex),
             )
         )
     return d, fired
@@ -154,6 +156,14 @@ def _taken_over(redex: Redex, step: Step) -> tuple[tuple[int, int], ...]:
         if (other.kind, other.name) == (node.kind, node.name):
             return ((node.id, i),)
     return ()
+
+
+def _went_on(d: Derivation, redex: Redex) -> tuple[tuple[int, int], ...]:
+    """The wires of a body that a node gives as it leaves ORANGE, and what they are outside."""
+    if redex.node is None or redex.frame.kind != "ORANGE":
+        return ()
+    pair = redex.frame.pair.number
+    return tuple([(w.id, d.became[pair, "ORANGE", w.id]) for w in redex.node.outs])
 
 
 def _said(rule: str, redex: Redex) -> str:

@@ -35,7 +35,7 @@ def fresh_id() -> int:
 class Wire:
     """A wire: its type, and its two ends, (node or net, port).  An end at a net is an interface.
 
-    Of a traced function it may have the name of an argument, and the user's line `file:number`.
+    It may have the name of the user's variable, and the user's line `file:number`.
     """
 
     __slots__ = ("id", "line", "linear", "name", "source", "target", "type")
@@ -108,6 +108,11 @@ class Node:
     def path(self) -> tuple[int, ...]:
         """The ids of the nodes that it lies in, from the outside."""
         return self.net.path
+
+
+def line_of(node: Node) -> str:
+    """The user's line `file:number` that a node comes from, if it is known."""
+    return next((w.line for w in node.outs if w.line), "")
 
 
 class Meter:
@@ -240,6 +245,7 @@ class Net:
             return
         owner, port = a.target = b.target
         b.target = None
+        a.called(a.name or b.name, a.line or b.line)
         if isinstance(owner, Net):
             owner.outputs[port] = a
         else:

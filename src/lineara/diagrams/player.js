@@ -42,14 +42,36 @@ const isPort = b => b.looks.startsWith("port");
 let drawn = new Map();   // key -> what is drawn of a block: its rectangle now, and its element
 let lines = new Map();   // key -> a wire, and its element
 let shut = new Set();    // keys of boxes that are shut
+const joined = new Map(), lineGroups = new Map();  // block -> the one that stands for its line, and back
 
+const isLoop = b => b.label === "each round", isBranch = b => /^(if .*|else)$/.test(b.label);
 const isBox = b => AROUND.test(b.looks) && !FRAME.test(b.looks);
 
-// The outermost box that is shut around a block, or nothing.
+// The outermost box that is shut around a block, the block that stands for its line, or nothing.
 function hiddenIn(key) {
-  let found = null;
+  let found = joined.get(key) ?? null;
   for (let b = model.blocks.get(key)?.within; b; b = model.blocks.get(b)?.within) if (shut.has(b)) found = b;
   return found;
+}
+
+const hides = key => { const inner = hiddenIn(key); return Boolean(inner) && inner !== key; };
+const codeOf = key => lineOf(model.blocks.get(key)).replace(/^.*?:\d+: /, "");
+const lineOf = b => b?.title.split("\n")[1] ?? "";
+
+// What one line of the user's makes, as far as wires join it, is drawn as one block.
+function joinLines() {
+  const root = new Map(), groups = new Map();
+  const find = key => { while (root.get(key) !== key) { root.set(key, root.get(root.get(key))); key = root.get(key); } return key; };
+  const place = b => `${b.within}|${b.back}|${lineOf(b)}`;
+  for (const b of model.blocks.values())
+    if (lineOf(b) && !isPort(b) && !AROUND.test(b.looks) && !FRAME.test(b.looks)) root.set(b.key, b.key);
+  for (const { from: [a], to: [b] } of model.wires.values())
+    if (root.has(a) && root.has(b) && place(model.blocks.get(a)) === place(model.blocks.get(b))) root.set(find(a), find(b));
+  for (const key of root.keys()) { const top = find(key); groups.has(top) ? groups.get(top).push(key) : groups.set(top, [key]); }
+  for (const keys of groups.values()) {
+    const head = keys.findLast(k => shapeOf(model.blocks.get(k)) === "rect");
+    if (head && keys.length > 1) { lineGroups.set(head, keys); for (const k of keys) joined.set(k, head); }
+  }
 }
 
 // Frames are around what they hold.
@@ -65,6 +87,10 @@ function rectangles() {
     const x = Math.min(...inner.map(r => r.x)) - 9, y = Math.min(...inner.map(r => r.y)) - 22;
     rects.set(key, { x, y, w: Math.max(...inner.map(r => r.x + r.w)) + 9 - x, h: Math.max(...inner.map(r => r.y + r.h)) + 8 - y });
   }
+  for (const [head, keys] of lineGroups) {  // where its head was, as wide as its text and what it stands for allow
+    const r = rects.get(head), w = Math.max(r.w, Math.min(codeOf(head).length * 6.8 + 14, union(keys.map(k => rects.get(k)), 0).w));
+    rects.set(head, { ...r, x: r.x + (r.w - w) / 2, w });
+  }
   return rects;
 }
 
@@ -73,7 +99,7 @@ function endAt([key, side, i], into) {
   const inside = hiddenIn(key), b = model.blocks.get(inside ?? key), item = drawn.get(inside ?? key);
   if (!b || !item) return null;
   const { x, y, w, h } = item.now;
-  if (inside) return [into ? x : x + w, y + h / 2, 1];
+  if (inside) return [into === Boolean(b.back) ? x + w : x, y + h / 2, b.back ? -1 : 1];
   if (isPort(b) || DOT.test(b.looks)) return [x + w / 2, y + h / 2, b.back ? -1 : 1];
   if (side === "r") return [x + w / 2, into ? y : y + h, 0];
   const n = side === "i" ? b.ins : b.outs, given = side === "i" ? b.pi : b.po;
@@ -144,7 +170,7 @@ function build(item, b) {
 
 function dress(item, b) {
   const { fires, made } = film.shots[step], parent = model.blocks.get(b.within);
-  const held = parent && FRAME.exec(parent.looks), closed = shut.has(b.key);
+  const held = parent && FRAME.exec(parent.looks), group = lineGroups.get(b.key), closed = shut.has(b.key) || Boolean(group);
   const mark = b.key === fires ? " fires" : made?.includes(b.key) ? " new" : "";
   const looks = isPort(b) ? "port" : b.looks + mark + (closed ? " folded shut" : "");
   item.shape.setAttribute("class", closed ? looks.replace(/\baround\b/, "") : looks);
@@ -152,11 +178,13 @@ function dress(item, b) {
   if (isBox(b)) item.element.setAttribute("aria-expanded", String(!closed));
   if (!item.label) return;
   const frame = FRAME.test(b.looks), kind = frame ? ` ${FRAME.exec(b.looks)[0]}` : "";
-  const count = closed ? ` ⋯ ${[...model.blocks.values()].filter(o => inside(o, b.key) && !isPort(o)).length}` : "";
-  item.label.textContent = frame ? { blue: "BLUE", orange: "ORANGE →", green: "◂ GREEN" }[kind.trim()] : b.label + count;
+  const count = group ? "" : closed ? ` ⋯ ${[...model.blocks.values()].filter(o => inside(o, b.key) && !isPort(o)).length}` : "";
+  item.label.textContent = frame ? { blue: "BLUE", orange: "ORANGE →", green: "◂ GREEN" }[kind.trim()] : group ? fitted(codeOf(b.key), item.to.w) : b.label + count;
   const head = (AROUND.test(b.looks) || frame) && !closed;
   item.label.setAttribute("class", isPort(b) ? `name ${b.looks.includes("from") !== Boolean(b.back) ? "left" : ""}` : head ? `head${kind}` : "label");
 }
+
+const fitted = (text, width) => { const n = Math.floor((width - 10) / 6.8); return text.length <= n ? text : n > 3 ? text.slice(0, n - 1) + "…" : "⋯"; };
 
 function inside(b, key) {
   for (let w = b.within; w; w = model.blocks.get(w)?.within) if (w === key) return true;
@@ -186,7 +214,9 @@ function put(item, b) {
 
 let view = { x: 0, y: 0, s: 1 }, moving = 0;
 
-function room() { return { w: stage.clientWidth || 800, h: stage.clientHeight || 500 }; }
+let size = null;  // of the stage: asked for once, since to ask lays the page out
+function room() { return size ??= { w: stage.clientWidth || 800, h: stage.clientHeight || 500 }; }
+new ResizeObserver(() => { size = null; }).observe(stage);
 
 function whole() {
   let x0 = Infinity, y0 = Infinity, x1 = -Infinity, y1 = -Infinity;
@@ -196,10 +226,8 @@ function whole() {
   return x0 > x1 ? { x: 0, y: 0, w: 100, h: 60 } : { x: x0 - 30, y: y0 - 14, w: x1 - x0 + 80, h: y1 - y0 + 28 };
 }
 
-function shown(r, pad = 40) {
-  const { w, h } = room(), x0 = -view.x / view.s, y0 = -view.y / view.s;
-  return r.x + r.w > x0 - pad && r.x < x0 + w / view.s + pad && r.y + r.h > y0 - pad && r.y < y0 + h / view.s + pad;
-}
+let seen = { x0: 0, y0: 0, x1: 0, y1: 0 };  // what the view shows, and a little around it
+const shown = r => r.x + r.w > seen.x0 && r.x < seen.x1 && r.y + r.h > seen.y0 && r.y < seen.y1;
 
 function setBlocks() {
   const rects = rectangles(), focused = document.activeElement?.dataset?.key;
@@ -221,10 +249,11 @@ function setBlocks() {
 }
 
 function render(dressed) {
-  const under = at("under"), over = at("over"), wires = at("wires");
+  const under = at("under"), over = at("over"), wires = at("wires"), { w, h } = room(), { x, y, s } = view;
+  seen = { x0: -x / s - 40, y0: -y / s - 40, x1: (w - x) / s + 40, y1: (h - y) / s + 40 };
   for (const [key, item] of drawn) {
     const b = model.blocks.get(key), outer = AROUND.test(b.looks) || FRAME.test(b.looks);
-    const visible = (shown(item.now) || shown(item.to)) && !hiddenIn(key);
+    const visible = (shown(item.now) || shown(item.to)) && !hides(key);
     if (!visible) { item.element?.remove(); item.element = null; continue; }
     const looks = `${b.looks}|${b.label}`;
     if (!item.element) { item.element = make("g", outer ? under : over); item.looks = ""; }
@@ -289,7 +318,7 @@ function look(next, smooth) {
     world.setAttribute("transform", `translate(${view.x} ${view.y}) scale(${view.s})`);
     world.classList.toggle("far", view.s < READ);
     world.style.setProperty("--up", String(Math.max(1, 10 / 11 / view.s)));
-    if (!waits) waits = requestAnimationFrame(() => { waits = 0; render(false); map(); });
+    if (!waits) waits = requestAnimationFrame(() => { waits = 0; render(false); mapView(); });
     if (t < 1) looking = requestAnimationFrame(tick);
   };
   tick(start);
@@ -338,27 +367,42 @@ function follow(smooth) {
 }
 
 const chart = at("map");
-let mapped = { s: 1, x: 0, y: 0 };
+const chartOfAll = document.createElement("canvas");  // the blocks; what is seen of them is drawn on top
+let mapped = { s: 1, x: 0, y: 0, all: null };
+
 function map() {
-  const all = whole(), c = chart.getContext("2d"), styles = getComputedStyle(document.body), { width: W, height: H } = chart;
+  mapBlocks();
+  mapView();
+}
+
+function mapBlocks() {
+  const all = whole(), c = chartOfAll.getContext("2d"), styles = getComputedStyle(document.body), { width: W, height: H } = chart;
   const s = Math.min(W / all.w, H / all.h);
-  mapped = { s, x: (W - s * all.w) / 2 - s * all.x, y: (H - s * all.h) / 2 - s * all.y };
-  chart.hidden = view.s * all.w <= room().w + 1 && view.s * all.h <= room().h + 1;
-  if (chart.hidden) return;
-  c.clearRect(0, 0, W, H);
+  mapped = { s, x: (W - s * all.w) / 2 - s * all.x, y: (H - s * all.h) / 2 - s * all.y, all };
+  chartOfAll.width = W; chartOfAll.height = H;
   const colour = n => styles.getPropertyValue(n).trim();
   const tints = { blue: colour("--blue"), orange: colour("--orange"), green: colour("--green"), box: colour("--fn"), node: colour("--wire") };
   const { fires, made } = film.shots[step];
   for (const pass of [0, 1]) for (const [key, { to: r }] of drawn) {
     const b = model.blocks.get(key), outer = AROUND.test(b.looks);
-    if (isPort(b) || (pass === 0) !== outer || hiddenIn(key)) continue;
+    if (isPort(b) || (pass === 0) !== outer || hides(key)) continue;
     const args = [mapped.x + s * r.x, mapped.y + s * r.y, Math.max(1, s * r.w), Math.max(1, s * r.h)];
     const kind = FRAME.exec(b.looks)?.[0] ?? (outer ? "box" : "node");
     c.fillStyle = c.strokeStyle = key === fires || made?.includes(key) ? colour("--fire") : tints[kind];
     outer ? c.strokeRect(...args) : c.fillRect(...args);
   }
-  c.strokeStyle = colour("--ink"); c.lineWidth = 1.5;
-  const { w, h } = room();
+  mapped.ink = colour("--ink");
+}
+
+function mapView() {
+  if (!mapped.all) return;
+  const { w, h } = room(), c = chart.getContext("2d");
+  chart.hidden = view.s * mapped.all.w <= w + 1 && view.s * mapped.all.h <= h + 1;
+  if (chart.hidden) return;
+  c.clearRect(0, 0, chart.width, chart.height);
+  c.drawImage(chartOfAll, 0, 0);
+  c.strokeStyle = mapped.ink; c.lineWidth = 1.5;
+  const s = mapped.s;
   c.strokeRect(mapped.x + s * -view.x / view.s, mapped.y + s * -view.y / view.s, s * w / view.s, s * h / view.s);
 }
 
@@ -402,17 +446,21 @@ for (const name of ["pointerup", "pointercancel"]) addEventListener(name, e => {
   if (!fingers.delete(e.pointerId)) return;
   if (stage.classList.contains("drags")) { setTimeout(() => stage.classList.remove("drags")); return; }
 });
-addEventListener("resize", () => { at("size").value === "fit" ? fitAll() : look(view); });
+addEventListener("resize", () => { size = null; at("size").value === "fit" ? fitAll() : look(view); });
 
 // --- boxes ------------------------------------------------------------------------------------------
 
 function folds() {
   const how = at("fold").value, boxes = [...model.blocks.values()].filter(isBox);
+  joined.clear(); lineGroups.clear();
+  if (how === "lines") joinLines();
   if (how === "") { for (const key of shut) if (!model.blocks.has(key)) shut.delete(key); return; }
   const { fires, made } = film.shots[step];
   const near = new Set();
   for (const key of [fires, ...(made ?? [])]) for (let k = key; k; k = model.blocks.get(k)?.within) near.add(k);
-  shut = new Set(how === "open" ? [] : boxes.filter(b => how === "shut" || !near.has(b.key)).map(b => b.key));
+  const asked = { open: () => false, lines: () => false, shut: () => true, near: b => !near.has(b.key), loops: isLoop, branches: isBranch,
+    functions: b => !isLoop(b) && !isBranch(b) }[how];
+  shut = new Set(boxes.filter(asked).map(b => b.key));
 }
 
 function toggle(key) {
@@ -429,6 +477,7 @@ function side(shot) {
   at("number").textContent = step ? `Step ${step}:` : "Start";
   at("rule").textContent = shot.rule;
   at("said").textContent = film.said[shot.said];
+  at("line").textContent = [shot.fires, ...(shot.made ?? [])].map(k => lineOf(model.blocks.get(k))).find(Boolean) ?? "";
   at("count").textContent = `${step} of ${LAST}`;
   const picture = at("picture");
   picture.replaceChildren();
@@ -504,7 +553,7 @@ at("slider").addEventListener("input", e => { playing(false); go(Number(e.target
 at("steps").append(...film.shots.map((shot, i) => new Option(`${i}  ${shot.rule || "start"}  ${shot.what}`, i)));
 at("steps").addEventListener("change", e => { playing(false); go(Number(e.target.value)); });
 at("speed").addEventListener("change", () => timer && playing(true));
-at("fold").addEventListener("change", () => { folds(); render(true); map(); });
+at("fold").addEventListener("change", () => { folds(); setBlocks(); animate(false); });
 at("size").addEventListener("change", () => at("size").value === "fit" ? fitAll(true) : (look({ ...view, s: Math.max(1, view.s) }), fitStep(true)));
 at("follow").addEventListener("change", () => follow(true));
 at("language").addEventListener("change", write);

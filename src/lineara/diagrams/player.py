@@ -93,6 +93,8 @@ class Reel:
         """One more shot."""
         for old, new in m.same:
             self.namer.same(old, new)
+        for old, new in m.wires:
+            self.namer.goes_on(old, new)
         if self.shots and m.erased:
             self.shots[-1].fires = self.namer.key(m.erased)
         names = self.namer.named(m.net) if self.texts or self.still else {}

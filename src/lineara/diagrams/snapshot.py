@@ -111,7 +111,7 @@ class _Picture:
             nodes.append(self.frame(frame, new))
         for _, _, outs in nodes:
             for w in outs:
-                wires[w.id] = Wire(w.type, w.id, w.linear)
+                wires[w.id] = Wire(w.type, w.id, w.linear).called(w.name, w.line)
         for node, ins, outs in nodes:
             new.place(node, [wires[w.id] for w in ins], [wires[w.id] for w in outs])
         new.output(*[wires[w.id] for w in net.outputs])
@@ -163,16 +163,20 @@ class _Picture:
     ) -> Net:
         """The part of a body that is left between two frontiers."""
         parts: dict[int, Net] = {}
+
+        def like(w: Wire) -> Wire:
+            return Wire(w.type, named(w.id), w.linear).called(w.name, w.line)
+
         for n in reversed(every_net(f)):
             outermost = n is f
             new, wires = Net(), {}
             for w in inputs if outermost else n.inputs:
-                wires[w] = other = Wire(w.type, named(w.id), w.linear)
+                wires[w] = other = like(w)
                 other.source = (new, len(new.inputs))
                 new.inputs.append(other)
             nodes = [x for x in n.nodes.values() if not (outermost and x.id in frame.gone)]
             for x in nodes:
-                wires.update({w: Wire(w.type, named(w.id), w.linear) for w in x.outs})
+                wires.update({w: like(w) for w in x.outs})
             for x in nodes:
                 bodies = [parts[id(b)] for b in x.bodies]
                 other = Node(new, x.kind, x.name, x.data, bodies, named(x.id))

@@ -22,7 +22,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from lineara.diagrams.adjoint import backward, bundled, forward, residuals
-from lineara.diagrams.net import Meter, Net, Node, Wire, Wires, fresh_id
+from lineara.diagrams.net import Meter, Net, Node, Wire, Wires, fresh_id, line_of
 from lineara.diagrams.node_kinds import back
 from lineara.diagrams.refuse import refusing
 from lineara.diagrams.types import Type, hat, tan
@@ -193,6 +193,10 @@ class Derivation:
             (self._forward if frame.kind == "ORANGE" else self._backward)(frame, node)
         nets = (frame.net, frame.pair.box.body) if taken.rule == "blue" else (frame.net,)
         new_ids = tuple([i for n in nets for i in _since(n, before)])
+        if node is not None and (line := line_of(node)):
+            for i in new_ids:
+                for w in frame.net.nodes[i].outs:
+                    w.line = w.line or line
         step = Step(len(self.log) + 1, taken.rule, frame.net.path, erased, new_ids)
         self.log.append(step)
         return step
@@ -296,7 +300,7 @@ class Derivation:
             r.target = (pair.box, i)
             pair.outside[node.id, i] = r
         for w, real in zip(node.outs, outs, strict=True):
-            real.target = (frame, 0)
+            real.called(w.name, w.line).target = (frame, 0)
             frame.front[w] = real
             self.became[pair.number, "ORANGE", w.id] = real.id
         self._erased(frame, node)
@@ -321,7 +325,7 @@ class Derivation:
         sent = backward(frame.net, node, resid, bars)
         for w, s in zip(node.ins, sent, strict=True):
             if s is not None:
-                s.target = (frame, 0)
+                s.called(w.name and f"{w.name}_bar", w.line).target = (frame, 0)
                 self.became[pair.number, "GREEN", w.id] = s.id
             frame.front[w] = s
         self._erased(frame, node)

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 from lineara.diagrams.adjoint import residuals
 from lineara.diagrams.layout import Picture, label_of
-from lineara.diagrams.net import Net, Node, Wire, every_net
+from lineara.diagrams.names import written_at
+from lineara.diagrams.net import Net, Node, Wire, every_net, line_of
 from lineara.diagrams.show import show_kind
 from lineara.diagrams.svg import FRAMES, Namer, look_of
 from lineara.diagrams.types import show as show_type
@@ -30,7 +31,7 @@ class Block(NamedTuple):
     within: str  # the key of the box or frame that it lies in
     looks: str
     label: str
-    title: str
+    title: str  # and, in a second line, what stands in the user's line
     ins: int
     outs: int
 
@@ -243,7 +244,8 @@ def block_of(node: Node, namer: Namer, within: str, opened: bool) -> Block:
         looks += " folded"
         label += f" ⋯ {sum([len(n.nodes) for b in node.bodies for n in every_net(b)])}"
     ports = len(node.ins), len(node.outs)
-    return Block(namer.key(node.id), within, looks, label, show_kind(node), *ports)
+    title = f"{show_kind(node)}\n{written_at(line_of(node))}".strip()
+    return Block(namer.key(node.id), within, looks, label, title, *ports)
 
 
 def looks_of(w: Wire, side: str) -> str:

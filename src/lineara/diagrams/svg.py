@@ -8,6 +8,7 @@ them.  In a notebook a diagram shows itself.
 True
 """
 
+import keyword
 import re
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
@@ -44,11 +45,13 @@ class Shape(NamedTuple):
 class Namer:
     """Names of wires and keys of nodes that stay the same from picture to picture.
 
-    Names come by the first appearance: x for inputs, f for functions, e for bundles, v for others.
+    A wire is named as the user's variable, `guess`, and what shares that name `guess_2`; the others
+    come by the first appearance: x for inputs, f for functions, e for bundles, v for others.
     """
 
     def __init__(self, names: Mapping[int, str] | None = None) -> None:
         self.names: dict[int, str] = dict(names or {})
+        self.taken = set(self.names.values())
         self.last: dict[str, int] = {}
         self.keys: dict[int, str] = {}
 
@@ -65,23 +68,36 @@ class Namer:
     def name(self, w: Wire, stem: str) -> str:
         """The name of a wire."""
         if w.id not in self.names:
-            if w.name and w.name not in self.names.values():
-                self.names[w.id] = w.name
-                return w.name
-            stem = "f" if isinstance(w.type, Arrow) else "e" if w.type == E else stem
-            self.last[stem] = n = self.last.get(stem, 0) + 1
-            self.names[w.id] = f"{'~' * w.linear}{stem}{n}"
+            known = w.name.lstrip("~").isidentifier() and not isinstance(w.type, Arrow)
+            if known and not keyword.iskeyword(w.name):
+                name = self.free(w.name, w.name + "_")
+            else:
+                stem = "f" if isinstance(w.type, Arrow) else "e" if w.type == E else stem
+                name = self.free("", f"{'~' * w.linear}{stem}")
+            self.names[w.id] = name
+            self.taken.add(name)
         return self.names[w.id]
+
+    def free(self, name: str, stem: str) -> str:
+        """The name if no wire has it, else the first numbered one that none has."""
+        while not name or name in self.taken:
+            self.last[stem] = n = self.last.get(stem, stem.endswith("_")) + 1
+            name = f"{stem}{n}"
+        return name
 
     def key(self, id: int) -> str:
         """A short word for the id of a node or wire."""
         return self.keys.setdefault(id, f"n{len(self.keys) + 1}")
 
+    def goes_on(self, old: int, new: int) -> None:
+        """Give the wire with the id `new` the name of one that is gone."""
+        if old in self.names:
+            self.names[new] = self.names[old]
+
     def same(self, old: int, new: int) -> None:
         """Draw the object with the id `new` as a continuation of the one with the id `old`."""
         self.keys[new] = self.key(old)
-        if old in self.names:
-            self.names[new] = self.names[old]
+        self.goes_on(old, new)
 
 
 # --- shapes ---------------------------------------------------------------------------------------

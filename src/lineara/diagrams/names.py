@@ -1,0 +1,145 @@
+"""What a reader calls a wire: the variable of the user's, or the condition of a branch.
+
+>>> from lineara.diagrams.parse import parse
+>>> text = '''(x: R) =>
+...   a, b = copy(x)   c = const[0.0]()   asked = greater(a, c)
+...   f = box() { (y: R) => z = sin(y) -> z }
+...   g = box() { (y: R) => z = cos(y) -> z }
+...   chosen = sel(asked, f, g)   v = eval(chosen, b)   -> v'''
+>>> net = branches_named(parse(text))
+>>> [n.outs[0].name for n in net.nodes.values() if n.kind == "box"]
+['if x > 0', 'else']
+"""
+
+import ast
+import linecache
+import textwrap
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from lineara.diagrams.net import Net, Node, Wire, every_net
+from lineara.linear_a import syntax as ir
+
+ROUND = "each round"  # the name of a box that a scan applies
+SIGNS = {
+    "add": "+", "subtract": "\N{MINUS SIGN}", "multiply": "×", "divide": "÷", "negative": "neg",
+    "power": "pow", "matmul": "@", "less": "<", "less_equal": "≤", "greater": ">",
+    "greater_equal": "≥", "equal": "=", "not_equal": "≠",
+}  # fmt: skip
+_BETWEEN = {**SIGNS, "logical_and": "and", "logical_or": "or", "negative": "", "power": "^"}
+_DEEP = 3  # operations of a condition that are written out
+
+# --- branches and loops ---------------------------------------------------------------------------
+
+
+def branches_named(net: Net) -> Net:
+    """The same diagram, in which the boxes of a choice are named by its condition.
+
+    A box that a loop applies is `each round`.  What has a name keeps it.
+    """
+    for n in every_net(net):
+        for node in n.nodes.values():
+            if node.kind == "sel":
+                asked, *sides = node.ins
+                for w, name in zip(sides, (f"if {condition(asked)}", "else"), strict=True):
+                    _called(w, name)
+            elif node.kind == "scan":
+                _called(node.ins[0], ROUND)
+    return net
+
+
+def _called(w: Wire, name: str) -> None:
+    node = w.source[0] if w.source else None
+    if isinstance(node, Node) and node.kind == "box" and not w.name:
+        w.name = name
+
+
+def condition(w: Wire, depth: int = _DEEP) -> str:
+    """What a wire carries, as a reader would write it."""
+    node = w.source[0] if w.source else None
+    if w.name and depth < _DEEP:
+        return w.name
+    if not isinstance(node, Node) or depth == 0:
+        return w.name or "…"
+    match node.kind:
+        case "copy":
+            return condition(node.ins[0], depth)
+        case "const" if isinstance(node.data, bool | int | float):
+            return f"{node.data:g}" if isinstance(node.data, float) else str(node.data)
+        case "op":
+            parts = [condition(v, depth - 1) for v in node.ins]
+            sign = _BETWEEN.get(node.name)
+            if len(parts) == 2 and sign:
+                text = f"{parts[0]} {sign} {parts[1]}"
+                return text if depth == _DEEP else f"({text})"
+            return f"{node.name}({', '.join(parts)})"
+    return w.name or "…"
+
+
+# --- variables ------------------------------------------------------------------------------------
+
+_OPS: dict[type, str] = {
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide",
+    ast.Pow: "power", ast.MatMult: "matmul", ast.Mod: "remainder",
+}  # fmt: skip
+
+
+def variables(block: ir.Block) -> Mapping[ir.Var, str]:
+    """The names of the user's variables, where the lines of a program tell them.
+
+    A line `y = ...` names what it hands on to other lines, and what its outermost operation makes.
+    """
+    used: dict[ir.Var, set[str]] = {}
+    for b in block.bindings:
+        for v in ir.reads(b):
+            used.setdefault(v, set()).add(ir.line_of(b))
+    for v in block.leaf.operands():
+        used.setdefault(v, set()).add("")
+    stated: dict[str, tuple[str, str]] = {}
+    names: dict[ir.Var, str] = {}
+    for b in block.bindings:
+        if not isinstance(b, ir.Let) or isinstance(b.rhs, ir.Lit) or len(b.vars) != 1:
+            continue
+        (v,) = b.vars
+        if v.line not in stated:
+            stated[v.line] = assigned(v.line)
+        name, op = stated[v.line]
+        made = b.rhs.name if isinstance(b.rhs, ir.Prim) else ""
+        if name and (made == op or used.get(v, set()) - {v.line}):
+            names[v] = name
+    return names
+
+
+def written_at(line: str) -> str:
+    """What stands in a line `file:number`: `model.py:7: y = x * x`; empty where there is none."""
+    file, _, number = line.rpartition(":")
+    source = linecache.getline(file, int(number)).strip() if number.isdigit() else ""
+    return f"{Path(file).name}:{number}: {source}" if source else ""
+
+
+def assigned(line: str) -> tuple[str, str]:
+    """The variable that a line `file:number` assigns to, and the operation that it is made by."""
+    file, _, number = line.rpartition(":")
+    source = linecache.getline(file, int(number)) if number.isdigit() else ""
+    try:
+        (statement,) = ast.parse(textwrap.dedent(source)).body
+    except (SyntaxError, ValueError):
+        return "", ""
+    targets: Iterable[ast.expr] = ()
+    made: object = None
+    match statement:
+        case ast.Assign(targets=targets, value=made):
+            pass
+        case ast.AnnAssign(target=target, value=made):
+            targets = (target,)
+        case ast.AugAssign(target=target, op=made):
+            targets = (target,)
+    names = [t.id for t in targets if isinstance(t, ast.Name)]
+    match made:
+        case ast.BinOp(op=op):
+            made = op
+        case ast.Call(func=ast.Attribute(attr=attr)):
+            return (names or [""])[0], attr
+        case ast.Call(func=ast.Name(id=attr)):
+            return (names or [""])[0], attr
+    return (names or [""])[0], _OPS.get(type(made), "")

@@ -1,0 +1,52 @@
+"""What wires are called in a diagram of the user's function: variables, lines, conditions."""
+
+import numpy as np
+
+import lineara
+from lineara.diagrams.lowering import lowered
+from lineara.diagrams.net import copied, line_of, nodes_in
+from lineara.diagrams.player import differentiation
+
+
+def loss(w, x):
+    hidden = np.tanh(w * x[0])
+    if hidden > 0.2:
+        total = hidden * 2.0
+    else:
+        low = 0.0 - hidden
+        total = low
+    return total
+
+
+def root(x):
+    guess = x
+    for _ in range(2):
+        guess = guess - 0.5 * guess * x
+    return guess if guess > 1.0 else x
+
+
+def test_a_traced_function_has_its_variables_its_lines_and_its_conditions():
+    net = lowered(lineara.diagram(loss, 0.5, np.ones(3)))
+    boxes = [n.outs[0].name for n in nodes_in(net) if n.kind == "box"]
+    assert sorted(boxes) == ["else", "if hidden > 0.2"]
+    (tanh,) = [n for n in nodes_in(net) if n.name == "tanh"]
+    assert tanh.outs[0].name == "hidden"
+    first = loss.__code__.co_firstlineno
+    assert line_of(tanh) == f"{loss.__code__.co_filename}:{first + 1}"
+
+
+def test_a_function_read_from_its_source_has_its_variables_and_no_unused_counters():
+    net = lineara.diagram(root, 3.0)
+    boxes = [n.outs[0].name for n in nodes_in(net) if n.kind == "box"]
+    assert sorted(boxes) == ["else", "if guess > 1"]
+    assert "drop" not in {n.kind for n in net.nodes.values()}
+    assert net.inputs[0].name == "x"
+
+
+def test_names_last_through_the_differentiation_and_cotangents_have_them_too():
+    shots = differentiation(copied(lowered(lineara.diagram(loss, 0.5, np.ones(3))))).shots
+    assert "hidden = tanh(" in shots[0].text
+    assert "  hidden = tanh(" in shots[-1].text
+    assert "w_bar = " in shots[-1].text
+    titles = {b.title for shot in shots for b, _, _ in shot.change.put}
+    assert any("test_names_of_wires.py" in t and "hidden = np.tanh(w * x[0])" in t for t in titles)
