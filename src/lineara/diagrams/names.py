@@ -6,7 +6,10 @@
 ...   f = box() { (y: R) => z = sin(y) -> z }
 ...   g = box() { (y: R) => z = cos(y) -> z }
 ...   chosen = sel(asked, f, g)   v = eval(chosen, b)   -> v'''
->>> net = branches_named(parse(text))
+>>> net = parse(text)
+>>> for w in net.nodes[net.inputs[0].target[0].id].outs:
+...     w.name = "x"
+>>> net = branches_named(net)
 >>> [n.outs[0].name for n in net.nodes.values() if n.kind == "box"]
 ['if x > 0', 'else']
 """
