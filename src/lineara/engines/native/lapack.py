@@ -300,8 +300,7 @@ def _tangent(f: OfMatrix, n: int, at: int, k: int, more: int) -> None:
     f.added(last, -1.0, below[1], below[0], (False, True), (rest, rest, h), n)
     f.added(last, -1.0, below[0], below[1], (False, True), (rest, rest, h), n)
     _tangent(f, n, at + h, rest, more - 1)
-    if k == n:
-        f.lower(n, "%s", n)
+    f.lower(k, s, n)  # the block around reads all of it
 
 
 def _adjoint(f: OfMatrix, n: int, at: int, k: int, more: int) -> None:
