@@ -158,11 +158,11 @@ class LinearaError(Exception):
     'sum: the axis 3 of f64[2] does not exist\\n  at m.py:3 in f: x.sum(3)'
     """
 
-    refuses = False  # whether plain NumPy would have gone on here
+    refuses: bool = False  # whether plain NumPy would have gone on here
 
     def __init__(self, message: str, *, line: str | None = None) -> None:
         self.message = message
-        self.line = user_line(sys._getframe(1)) if line is None else line
+        self.line: str = user_line(sys._getframe(1)) if line is None else line
         inside = library_line(sys._getframe(1)) if line is None and self.line else ""
         lines = [f"\n  in {inside}"] * bool(inside) + [f"\n  at {self.line}"] * bool(self.line)
         super().__init__("".join([message, *lines]))

@@ -41,9 +41,9 @@ class Wire:
     __slots__ = ("id", "line", "linear", "name", "source", "target", "type")
 
     def __init__(self, type: Type, id: int | None = None, linear: bool = False) -> None:
-        self.type = type
-        self.id = next(_ids) if id is None else id
-        self.linear = linear  # of a linear variable: drawn apart
+        self.type: Type = type
+        self.id: int = next(_ids) if id is None else id
+        self.linear: bool = linear  # of a linear variable: drawn apart
         self.source: tuple[Any, Any] | None = None
         self.target: tuple[Any, Any] | None = None
         self.name = self.line = ""
@@ -74,14 +74,14 @@ class Node:
         bodies: Sequence["Net"] = (),
         id: int | None = None,
     ) -> None:
-        self.net = net
-        self.kind = kind
-        self.name = name
+        self.net: Net = net
+        self.kind: str = kind
+        self.name: str = name
         self.data = data
-        self.bodies = tuple(bodies)
+        self.bodies: tuple[Net, ...] = tuple(bodies)
         self.ins: Wires = ()
         self.outs: Wires = ()
-        self.id = next(_ids) if id is None else id
+        self.id: int = next(_ids) if id is None else id
         for b in bodies:
             b.owner = self
 
@@ -121,7 +121,7 @@ class Meter:
     __slots__ = ("touched",)
 
     def __init__(self) -> None:
-        self.touched = 0
+        self.touched: int = 0
 
 
 class Net:
@@ -138,7 +138,7 @@ class Net:
         self.inputs: list[Wire] = []
         self.outputs: list[Wire] = []
         self.owner: Node | None = None
-        self.meter = meter or Meter()
+        self.meter: Meter = meter or Meter()
 
     @property
     def takes(self) -> Types:

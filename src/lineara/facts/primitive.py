@@ -71,7 +71,7 @@ class Primitive:
     def __init__(self, name: str, host: bool = False) -> None:
         assert name not in registry.primitives, f"the primitive {name} is declared twice"
         self.name = name
-        self.host = self.host or host
+        self.host: bool = self.host or host
         registry.primitives[name] = self
 
     def __call__(self, *args: Any, **params: Any) -> Any:
@@ -204,14 +204,15 @@ class Elementwise(Primitive):
         self.sided = sided
         self.elsewhere: Callable[..., Any] | None = None
         self.same_as: Callable[[], Any] | None = None  # gives the ufunc that `array` calls
-        self.arity = len(partials)
+        self.arity: int = len(partials)
         self.array = getattr(np, name) if array is None else array
         self.scalar = scalar
         self.stated = partials
         self._wirtinger = wirtinger
         self._conjugate = conjugate
         self.selects = selects
-        self.inlined = not selects  # whether nodes have a method for it, where they have for any
+        # Whether nodes have a method for it, where they have for any.
+        self.inlined: bool = not selects
         if isinstance(self.array, np.ufunc):
             implements(self.array)(self)
 

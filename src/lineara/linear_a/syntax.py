@@ -31,10 +31,10 @@ class Var:
     __slots__ = ("line", "linear", "name", "type")
 
     def __init__(self, name: str, type: Type, linear: bool = False, line: str = "") -> None:
-        self.name = name
-        self.type = type
-        self.linear = linear
-        self.line = line
+        self.name: str = name
+        self.type: Type = type
+        self.linear: bool = linear
+        self.line: str = line
 
     def __repr__(self) -> str:
         return f"~{self.name}" if self.linear else self.name

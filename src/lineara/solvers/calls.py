@@ -142,7 +142,7 @@ class Asked:
     def __init__(self, name: str, line: str, failure: str | None = None) -> None:
         self.name, self.line = name, line
         self.weak = False  # whether a condition is active with a multiplier that is zero
-        self.failure = failure and " ".join(str(failure).split())
+        self.failure: str | None = failure and " ".join(str(failure).split())
 
     def singular(self) -> SolverError:
         """The error for an equation with a singular Jacobian at its solution."""
@@ -187,14 +187,14 @@ class Call:
         own: Sequence[str],
     ) -> None:
         self.original, self.name = original, original.__name__
-        self.own = {name: kwargs[name] for name in own if name in kwargs}
+        self.own: dict[str, Any] = {name: kwargs[name] for name in own if name in kwargs}
         kwargs = {name: value for name, value in kwargs.items() if name not in own}
-        self.args = tuple(map(_by_name, args))
-        self.kwargs = {name: _by_name(value) for name, value in kwargs.items()}
+        self.args: tuple[Any, ...] = tuple(map(_by_name, args))
+        self.kwargs: dict[str, Any] = {name: _by_name(value) for name, value in kwargs.items()}
         bound = inspect.signature(original).bind(*self.args, **self.kwargs)
-        self.places = list(bound.arguments)[: len(args)]
+        self.places: list[str] = list(bound.arguments)[: len(args)]
         bound.apply_defaults()
-        self.given = bound.arguments
+        self.given: dict[str, Any] = bound.arguments
         whole = self._whole(self.args, self.kwargs)
         if any(map(watched, flatten(captured(whole))[0])):
             raise TypeMismatchError(
@@ -203,8 +203,8 @@ class Call:
                 "steps) or differentiate in what the function captured, without probed"
             )
         leaves = traced_captures(whole)[1]
-        self.traced = any(isinstance(v, Traced) for v in leaves)
-        self.line = user_line() if self.traced else ""
+        self.traced: bool = any(isinstance(v, Traced) for v in leaves)
+        self.line: str = user_line() if self.traced else ""
         if staged(leaves):
             raise StagingError(
                 f"{self.name}: asked for a number that is not known until the program runs; a "

@@ -88,16 +88,16 @@ class Level:
         self.recur = recur  # transposes the text of a General primitive's jvp
         self.tape: list[Any] = CLOSED
         self.roots: list[Any] = []  # the nodes of the leaves
-        self.overlaps = Overlaps()
+        self.overlaps: Overlaps = Overlaps()
         self.asked: list[bool] = []  # filled once a dict or a set was asked for a number
         self.unwritten: dict[int, np.ndarray] = {}  # by id: plain arrays that nobody writes
-        self.locks = Locks()
+        self.locks: Locks = Locks()
         self.open = False
         self.outer: Level | None = None  # the level around this one, in the same thread
         self.swept = False  # the sweep has marked the nodes of the tape as leaked
         self.keep_copies = False  # residuals outlive the trace: copy, do not lock
         self.plans = False  # whether calls may have a plan: not where each operation is watched
-        self.thread = threading.get_ident()
+        self.thread: int = threading.get_ident()
         self.kinks: Any = None  # what decides at kinks, in place of the defaults
         self.scopes: dict[str, dict[str, Any]] = {}  # what names mean in generated code, by class
         self.make_classes()
