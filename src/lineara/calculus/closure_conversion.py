@@ -92,15 +92,15 @@ class Conversion:
 
     def __init__(self, flow: Flow) -> None:
         self.flow = flow
-        self.program = Program({}, {})
+        self.program: Program = Program({}, {})
         self.classes: dict[Functions, str] = {}
         self.lists: dict[str, str] = {}
         self.state: dict[Label, str] = {}
         self.calls: dict[Label, list[Functions]] = {}
         self.open: list[Label] = []
         self.wanted: list[Functions] = []  # called outside of all functions
-        self.text = Text({}, ())
-        self.branches = 0
+        self.text: Text = Text({}, ())
+        self.branches: int = 0
         self.types: dict[str, Any] = {}
 
     # --- types ----------------------------------------------------------------------------------

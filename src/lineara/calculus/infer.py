@@ -126,7 +126,7 @@ class Inference:
         self.text = text
         self.symbols = symbols
         self.scope: dict[str, list[Bound]] = {name: [d] for name, d in defined.items()}
-        self.types = Types()
+        self.types: Types = Types()
         self.noted: dict[Syntax, Any] = {}  # the type of a binder, a list, an operator, a use
         self.numeric: list[Syntax] = []  # operators whose operands are R or Int
         self.ground: list[tuple[Syntax, Type]] = []

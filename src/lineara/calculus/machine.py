@@ -93,6 +93,12 @@ class Machine:
     (1, 1)
     """
 
+    vjps: int
+    steps: int
+    fuel: int
+    filled: int
+    calls: int
+
     def __init__(self, fuel: int = FUEL) -> None:
         self.fuel = self.filled = fuel
         self.steps = self.calls = self.vjps = 0

@@ -132,11 +132,11 @@ class Flow:
     """The tree of a term, and the annotated types of its names."""
 
     def __init__(self, term: tm.Term) -> None:
-        self.fresh = Fresh(term)
+        self.fresh: Fresh = Fresh(term)
         self.names: dict[str, Annotated] = {}
         self.labels: list[Label] = []
         self.count = itertools.count(1)
-        self.growth = GROWTH
+        self.growth: int = GROWTH
 
     def name(self, like: str, t: Annotated) -> str:
         """A name that nothing else has."""

@@ -175,13 +175,19 @@ class Reducer:
     'covec(6)'
     """
 
+    vjps: int
+    steps: int
+    given: int
+    fuel: int
+    calls: int
+
     def __init__(self, term: tm.Term, fuel: int = FUEL) -> None:
         if term.free:
             free = ", ".join(sorted(term.free))
             raise CalculusError(f"only a closed term is reduced, and {free} is free here")
         self.context: Frame | None = None
         self.at = term
-        self.fresh = Fresh(term)
+        self.fresh: Fresh = Fresh(term)
         self.fuel = self.given = fuel
         self.steps = self.calls = self.vjps = 0
 

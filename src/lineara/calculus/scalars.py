@@ -90,7 +90,7 @@ class Forward(Tagged):
     def __init__(self, level: int, primal: Value, tangent: Value) -> None:
         self.level = level
         self.primal = primal
-        self.tangent = tangent
+        self.tangent: Value = tangent
 
 
 class Reverse(Tagged):
@@ -99,10 +99,10 @@ class Reverse(Tagged):
     __slots__ = ("index", "tape")
 
     def __init__(self, tape: Tape, primal: Value, index: int) -> None:
-        self.level = tape.level
+        self.level: int = tape.level
         self.primal = primal
-        self.tape = tape
-        self.index = index
+        self.tape: Tape = tape
+        self.index: int = index
 
 
 def _operators() -> None:

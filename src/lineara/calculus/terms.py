@@ -294,28 +294,28 @@ def _formed(self: Term) -> bool:
     return _all_values(self.parts)
 
 
-App = _plain("App", (Arrow(A, B), A), B, "S P: a function applied.")
-Pair = _plain("Pair", (A, B), Product(A, B), "<P, Q>.", _formed)
-Fst = _plain("Fst", (Product(A, B),), A, "fst S.")
-Snd = _plain("Snd", (Product(A, B),), B, "snd S.")
+App: Any = _plain("App", (Arrow(A, B), A), B, "S P: a function applied.")
+Pair: Any = _plain("Pair", (A, B), Product(A, B), "<P, Q>.", _formed)
+Fst: Any = _plain("Fst", (Product(A, B),), A, "fst S.")
+Snd: Any = _plain("Snd", (Product(A, B),), B, "snd S.")
 J = _plain(
     "J", (Arrow(A, B), A), Arrow(A, B), "J(t; s): a ↦ derivative of t at a along s.", _formed
 )
-Pull = _plain(
+Pull: Any = _plain(
     "Pull", (Arrow(A, B), Arrow(B, Dual(B))), Arrow(A, Dual(A)),
     "pull(t; w): the 1-form w pulled back along t.", _formed,
 )  # fmt: skip
-Copair = _plain(
+Copair: Any = _plain(
     "Copair", (Dual(A), Dual(B)), Dual(Product(A, B)), "[K|K]: (a, b) ↦ k1 a + k2 b.", _formed
 )
-Ev = _plain("Ev", (A,), Dual(Dual(A)), "ev(S): k ↦ k s.", _formed)
-At = _plain("At", (Dual(A), A), R, "K @ S: a functional at a vector.")
-Scale = _plain("Scale", (R, A), A, "scale(r, S): a multiple.")
-If = _plain("If", (BOOL, A, A), A, "if S then P else Q.")
-Cons = _plain("Cons", (A, ListOf(A)), ListOf(A), "cons(S, S).")
-Head = _plain("Head", (ListOf(A),), A, "head S.")
-Tail = _plain("Tail", (ListOf(A),), ListOf(A), "tail S.")
-IsNil = _plain("IsNil", (ListOf(A),), BOOL, "isnil S.")
+Ev: Any = _plain("Ev", (A,), Dual(Dual(A)), "ev(S): k ↦ k s.", _formed)
+At: Any = _plain("At", (Dual(A), A), R, "K @ S: a functional at a vector.")
+Scale: Any = _plain("Scale", (R, A), A, "scale(r, S): a multiple.")
+If: Any = _plain("If", (BOOL, A, A), A, "if S then P else Q.")
+Cons: Any = _plain("Cons", (A, ListOf(A)), ListOf(A), "cons(S, S).")
+Head: Any = _plain("Head", (ListOf(A),), A, "head S.")
+Tail: Any = _plain("Tail", (ListOf(A),), ListOf(A), "tail S.")
+IsNil: Any = _plain("IsNil", (ListOf(A),), BOOL, "isnil S.")
 
 
 @dataclass(frozen=True, eq=False, slots=True, repr=False)

@@ -14,10 +14,15 @@ class Progress:
     ...     told(1, 10)
     """
 
+    what: str
+    last: float
+    done: str
+    begun: float
+
     def __init__(self, done: str, what: str) -> None:
         self.done, self.what = done, what
         self.begun = self.last = time.monotonic()
-        self.shown = False
+        self.shown: bool = False
 
     def __enter__(self) -> "Progress":
         return self

@@ -27,7 +27,7 @@ class Session:
 
     def __init__(self, file: str | None, fuel: int) -> None:
         self.fuel = fuel
-        self.defined = f'import "{file}"' if file else ""
+        self.defined: str = f'import "{file}"' if file else ""
 
     def names(self) -> list[str]:
         """What can be completed."""

@@ -13,7 +13,9 @@ class _WithDict:
     pass
 
 
-held_by = vars(_WithDict)["__dict__"].__get__  # the real __dict__: what has been read or written
+held_by: Any = vars(_WithDict)[
+    "__dict__"
+].__get__  # the real __dict__: what has been read or written
 _CACHED = functools.cached_property
 _EMPTY: frozenset[str] = frozenset()
 

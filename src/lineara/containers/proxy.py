@@ -63,8 +63,8 @@ class Places:
         self.beside: dict[int, Any] = {}
         if beside:
             self.beside = {id(x): copy.copy(x) for x in beside if _is_mutable(own_kind(type(x)))}
-        self.strict = strict
-        self.careful = strict or bool(self.beside)
+        self.strict: bool = strict
+        self.careful: bool = strict or bool(self.beside)
 
     def open(self, source: Tree, proxy: Proxy) -> None:
         """A proxy was made of a container of the user's."""
@@ -123,6 +123,8 @@ class State:
         "source",
         "turtle",
     )
+    turtle: Any
+    source: Any
 
     keys: Any
 
@@ -137,13 +139,13 @@ class State:
         places: Places | None = None,
     ) -> None:
         self.source = self.turtle = source
-        self.proxy_class = proxy_class
+        self.proxy_class: type = proxy_class
         self.kind: Kind = proxy_class._lineara_kind
-        self.leaf = leaf
+        self.leaf: Leaf = leaf
         self.classes = classes
-        self.path = path
-        self.depth = depth
-        self.places = places
+        self.path: Path = path
+        self.depth: int = depth
+        self.places: Places | None = places
         self.memo: dict[Any, Any] = {}
 
     def child(self, key: Any) -> Any:

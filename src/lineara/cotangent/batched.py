@@ -14,8 +14,8 @@ class Batched(Box):
     __slots__ = ("depth", "v")
 
     def __init__(self, v: Shaped, depth: int) -> None:
-        self.v = v
-        self.depth = depth
+        self.v: Any = v
+        self.depth: Any = depth
 
     def interpret(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The primitive's batch rule, over the leading axis."""

@@ -36,10 +36,12 @@ class Compressed(Batched):
     def __init__(
         self, values: np.ndarray, columns: np.ndarray, count: int, last: bool, depth: int
     ) -> None:
-        self.values = values
-        self.columns = columns
-        self.count = count  # of basis vectors
-        self.last = last  # whether the axis of the batch lies last in memory, as in a Jacobian
+        self.values: np.ndarray = values
+        self.columns: np.ndarray = columns
+        self.count: int = count  # of basis vectors
+        self.last: bool = (
+            last  # whether the axis of the batch lies last in memory, as in a Jacobian
+        )
         self.depth = depth
         self._dense: Any = None
 

@@ -24,10 +24,10 @@ class Masked(Box):
     __slots__ = ("__weakref__", "depth", "live", "strong", "v")
 
     def __init__(self, v: Value, live: Value | None, depth: int, strong: bool = False) -> None:
-        self.v = v
-        self.live = live
-        self.depth = depth
-        self.strong = strong  # whether a computed zero times infinity is zero, too
+        self.v: Any = v
+        self.live: Value | None = live
+        self.depth: Any = depth
+        self.strong: bool = strong  # whether a computed zero times infinity is zero, too
 
     def interpret(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """The primitive applied to the values, with the mask of its result."""

@@ -43,10 +43,10 @@ class Dependent(Batched):
     def __init__(
         self, type: ArrayType, matrix: Any, count: int, depth: int, sets: list[Any] | None = None
     ) -> None:
-        self.type = type
+        self.type: ArrayType = type
         self._matrix = matrix
         self._sets = sets
-        self.count = count  # of basis vectors
+        self.count: int = count  # of basis vectors
         self.depth = depth
 
     @property

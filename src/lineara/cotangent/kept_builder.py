@@ -24,6 +24,9 @@ class KeptBuilder(ArrayBox):
     """The array of this shape that `value`, a LowRank or an Own, stands for."""
 
     __slots__ = ("depth", "dtype", "shape", "value")
+    value: LowRank | Own
+    shape: Any
+    depth: Any
 
     def __init__(
         self, value: LowRank | Own, shape: tuple[int, ...], dtype: np.dtype, depth: int

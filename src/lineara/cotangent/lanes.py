@@ -40,6 +40,9 @@ class Lanes(ArrayBox):
     """The tangent of a value for each basis vector, as lanes of its shape."""
 
     __slots__ = ("depth", "dtype", "lanes", "shape")
+    shape: Any
+    lanes: Sequence[Lane]
+    depth: Any
 
     def __init__(
         self, shape: tuple[int, ...], dtype: np.dtype, lanes: Sequence[Lane], depth: int

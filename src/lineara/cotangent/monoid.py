@@ -273,6 +273,8 @@ class Record(Terms, Mapping[Any, Any]):
     """
 
     __slots__ = ("_fields", "_terms", "like", "shell")
+    shell: object
+    like: dict[Any, Any] | tuple[Any, ...] | None
     __array_ufunc__ = None
     __hash__ = None  # pyright: ignore[reportAssignmentType]  # equal by value
 

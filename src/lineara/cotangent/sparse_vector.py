@@ -43,6 +43,11 @@ class SparseVector(ArrayBox):
     """
 
     __slots__ = ("at", "depth", "lanes", "shape", "values")
+    values: np.ndarray
+    shape: Any
+    lanes: int | None
+    depth: Any
+    at: np.ndarray
 
     def __init__(
         self,

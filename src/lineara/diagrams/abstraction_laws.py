@@ -47,7 +47,7 @@ class Frames:
     """
 
     def __init__(self, net: Net, seen: Callable[[Step, Net], None] | None = None) -> None:
-        self.net = copied(net)
+        self.net: Net = copied(net)
         self.log: list[Step] = []
         self.seen = seen  # is shown the diagram after each step, which it may copy
 

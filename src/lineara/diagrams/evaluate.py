@@ -28,8 +28,8 @@ class Closure:
     __slots__ = ("body", "captured")
 
     def __init__(self, body: Net, captured: tuple[Any, ...]) -> None:
-        self.body = body
-        self.captured = captured
+        self.body: Net = body
+        self.captured: tuple[Any, ...] = captured
 
     def __repr__(self) -> str:
         return f"<a function that captured {len(self.captured)} values>"
@@ -41,8 +41,8 @@ class Bundle:
     __slots__ = ("parts", "tag")
 
     def __init__(self, parts: tuple[Any, ...], tag: int) -> None:
-        self.parts = parts
-        self.tag = tag
+        self.parts: tuple[Any, ...] = parts
+        self.tag: int = tag
 
     def __repr__(self) -> str:
         return f"<a bundle of {len(self.parts)}>"
@@ -67,7 +67,7 @@ class Probes:
     __slots__ = ("items",)
 
     def __init__(self, *items: tuple[tuple[Any, ...], tuple[Any, ...]]) -> None:
-        self.items = items
+        self.items: tuple[tuple[tuple[Any, ...], tuple[Any, ...]], ...] = items
 
     def __add__(self, other: "Probes") -> "Probes":
         return Probes(*self.items, *other.items)
@@ -136,7 +136,7 @@ class Evaluator:
     """Runs diagrams and counts the operations."""
 
     def __init__(self) -> None:
-        self.calls = 0
+        self.calls: int = 0
         self._orders: dict[int, tuple[Net, list[Node]]] = {}
 
     def run(self, net: Net, args: Sequence[Any]) -> tuple[Any, ...]:

@@ -105,7 +105,7 @@ class Held:
 
     def __init__(self, params: Params) -> None:
         self.params = params
-        self.text = repr(params)
+        self.text: str = repr(params)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Held) and self.text == other.text

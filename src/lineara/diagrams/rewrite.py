@@ -189,7 +189,7 @@ class Rewriter:
 
     @refusing
     def __init__(self, net: Net, rules: Sequence[Rule]) -> None:
-        self.net = copied(net)
+        self.net: Net = copied(net)
         self.rules = rules
         self.log: list[Step] = []
 

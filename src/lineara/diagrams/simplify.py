@@ -62,7 +62,7 @@ class Simplifier:
     def __init__(
         self, net: Net, finite_math: bool = False, schemas: Sequence[str] | None = None
     ) -> None:
-        self.net = copied(net)
+        self.net: Net = copied(net)
         self.finite_math = finite_math
         self.log: list[Step] = []
         wanted = [n for n in SCHEMAS if n != "mul-zero" or finite_math]
@@ -72,7 +72,7 @@ class Simplifier:
             for kind in SCHEMAS[name][0]:
                 self.at.setdefault(kind, []).append(name)
         self.work: deque[Node] = deque(reversed(list(nodes_in(self.net))))
-        self.waiting = {node.id for node in self.work}
+        self.waiting: set[int] = {node.id for node in self.work}
 
     def steps(self, rng: random.Random | None = None) -> Iterator[Step]:
         """Apply rules until none applies; with `rng` in an order that it chooses."""

@@ -33,8 +33,12 @@ SETUP = 16
 class Adaptive(Engine):
     """Interpreted until compiling pays; what machine code does not take stays interpreted."""
 
+    interpreter: Interpreter
+    exact: Native
+    default: Native
+
     name = "adaptive"
-    can = frozenset(CAPABILITIES)
+    can: frozenset[str] = frozenset(CAPABILITIES)
 
     def __init__(self, exact: Native, default: Native, interpreter: Interpreter) -> None:
         self.exact, self.default, self.interpreter = exact, default, interpreter

@@ -69,8 +69,8 @@ class Patterns(Machine):
     """A machine that goes every way where it does not know which."""
 
     some: Dependent
-    forks = 0  # decisions that are open around what is at hand
-    entered = 0
+    forks: int = 0  # decisions that are open around what is at hand
+    entered: int = 0
 
     def type_of(self, t: Type) -> ArrayType:
         """The type of an array, in numbers."""

@@ -82,11 +82,11 @@ class Shadow:
         whole: bool = True,
         writeable: bool = True,
     ) -> None:
-        self.type = type
-        self.base = base
-        self.whole = whole
+        self.type: ArrayType = type
+        self.base: Shadow | None = base
+        self.whole: bool = whole
         self.axes: tuple[int, ...] | None = tuple(range(type.ndim)) if whole else None
-        self.flags = SimpleNamespace(writeable=writeable)
+        self.flags: SimpleNamespace = SimpleNamespace(writeable=writeable)
 
     def __repr__(self) -> str:
         return f"an unknown {show(self.type)}"
@@ -148,7 +148,7 @@ class Shadows(Numbers):
         self.rounds = rounds
         self.types: dict[Prim, tuple[Type, ...]] = {}
         self.dearest: dict[tuple[str, ...], int | None] = {}  # None: it is being found
-        self.decisions = 0  # how often a number that is known has chosen what is done
+        self.decisions: int = 0  # how often a number that is known has chosen what is done
 
     def argument(self, machine: Machine, p: Var, given: Value | None) -> Any:
         """A number that is known, or a shadow of the type; shadows of another rehearsal."""

@@ -21,6 +21,10 @@ class Steady:
     `unknown(number, n)` is what stands for n numbers, or for one, of which the type is known.
     """
 
+    unknown: Callable[..., Any]
+    peak: Any
+    machine: Any
+
     def __init__(self, machine: Any, unknown: Callable[..., Any]) -> None:
         self.machine, self.unknown = machine, unknown
         self.taken: Any = None
@@ -30,8 +34,8 @@ class Steady:
     def _begin(self) -> None:
         """A round begins, whose own peak is measured."""
         machine, meter = self.machine, self.machine.meter
-        self.before = machine.work, machine.written, meter.live
-        self.decisions = machine.values.decisions
+        self.before: tuple[Any, Any, Any] = machine.work, machine.written, meter.live
+        self.decisions: Any = machine.values.decisions
         self.peak, meter.peak = meter.peak, meter.live
 
     def ended(

@@ -45,6 +45,10 @@ class Repeated(list[Any]):
     others, that one, and what takes the memory of the rest, so that bytes add up.
     """
 
+    more: int
+    kept: int
+    backward: bool
+
     def __init__(
         self, rows: Sequence[Any], rest: Sequence[Any], more: int, backward: bool = False
     ) -> None:

@@ -60,14 +60,16 @@ class Exploration:
     def __init__(
         self, f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        self.staged = trace_with_lines(f, *args, **kwargs)
-        self.name = self.staged.name
-        self.chosen = sorted(_all_chosen(self.staged, args, kwargs), key=lambda c: -c.tape)
+        self.staged: Staged = trace_with_lines(f, *args, **kwargs)
+        self.name: str = self.staged.name
+        self.chosen: list[Chosen] = sorted(
+            _all_chosen(self.staged, args, kwargs), key=lambda c: -c.tape
+        )
         places = [r.line for c in self.chosen for rows in c.stages.values() for r in rows if r.line]
         self.sources: list[Source] = sources_of(dict.fromkeys(places))
-        self.diagram = _or_why(lambda: _diagram(self.staged))
-        self.spy = _or_why(lambda: _spy(f, args, kwargs))
-        self.kinks = _or_why(lambda: _kinks(f, args, kwargs))
+        self.diagram: Any = _or_why(lambda: _diagram(self.staged))
+        self.spy: Any = _or_why(lambda: _spy(f, args, kwargs))
+        self.kinks: Any = _or_why(lambda: _kinks(f, args, kwargs))
 
     @property
     def costs(self) -> dict[str, LineCost]:

@@ -149,7 +149,7 @@ class Own:
     __lineara_leaf__ = True
 
     def __init__(self, cotangent: Any, read: Callable[[Any], Any]) -> None:
-        self.cotangent = cotangent
+        self.cotangent: Any = cotangent
         self.read = read  # gives a builder of that class as an array
 
     def finish(self) -> Any:

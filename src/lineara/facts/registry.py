@@ -58,7 +58,7 @@ class Registry:
         self.readers: dict[Any, Any] = {}  # of calls, by the classes of the arguments, and
         self.plans: dict[Any, Any] = {}  # by signature: see tape/plans.py
         self.writings: dict[Any, Any] = {}  # by signature: see staging/by_signature.py
-        self.arrivals = 0  # how often something has been declared that was waited for
+        self.arrivals: int = 0  # how often something has been declared that was waited for
 
     def declare(self, original: object, **facts: Any) -> None:
         """Add facts to the record of a foreign function."""
@@ -91,7 +91,7 @@ class Registry:
         return bool(arrived)
 
 
-registry = Registry()
+registry: Registry = Registry()
 
 
 def op(name: str) -> Any:

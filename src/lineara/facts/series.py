@@ -43,10 +43,10 @@ class Series(Operand):
     def __init__(
         self, run: "Run", t: ArrayType, compute: Callable[[int], Coefficient], still: bool = False
     ) -> None:
-        self.run = run
+        self.run: Run = run
         self.type = t
         self.compute = compute
-        self.still = still  # whether it is its first coefficient alone
+        self.still: bool = still  # whether it is its first coefficient alone
         self.coefficients: list[Coefficient] = []
         self.slope: Series | None = None
 

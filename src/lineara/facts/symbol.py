@@ -29,8 +29,8 @@ class Sym(Box):
     }
 
     def __init__(self, head: str, args: tuple[Any, ...] = ()) -> None:
-        self.head = head
-        self.args = args
+        self.head: str = head
+        self.args: tuple[Any, ...] = args
 
     def interpret(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> "Sym":
         """The application of `primitive`, as an expression."""

@@ -26,6 +26,9 @@ class FlatCall:
     results     the containers of the result, and what of it is no number, once it has run
     """
 
+    structure: Structure
+    leaves: list[Any]
+
     def __init__(
         self,
         f: Callable[..., Any],
@@ -35,7 +38,7 @@ class FlatCall:
     ) -> None:
         self.f = f
         self.leaves, self.structure = flatten((args, kwargs))
-        self.places = [i for i, v in enumerate(self.leaves) if is_array(v)]
+        self.places: list[int] = [i for i, v in enumerate(self.leaves) if is_array(v)]
         self.results: tuple[Structure, list[Any]] | None = None
 
     @property

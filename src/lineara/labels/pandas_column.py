@@ -26,7 +26,7 @@ class TracedDtype(ExtensionDtype):
     name = "traced"  # type: ignore[assignment]  # a plain attribute where pandas declares a property
     type = float  # type: ignore[assignment]
     kind = "f"  # type: ignore[assignment]
-    na_value = np.nan  # type: ignore[assignment]
+    na_value: float = np.nan  # type: ignore[assignment]
     _is_numeric = True  # type: ignore[assignment]
 
     def construct_array_type(self) -> Any:
@@ -58,9 +58,9 @@ class TracedColumn(ExtensionArray):
     __array_priority__ = 1000
 
     def __init__(self, values: Array) -> None:
-        self.values = values
+        self.values: Any = values
 
-    dtype = TracedDtype()  # type: ignore[assignment]
+    dtype: TracedDtype = TracedDtype()  # type: ignore[assignment]
 
     @property
     def nbytes(self) -> int:

@@ -76,6 +76,13 @@ def unzip_with_snapshots(u: Any, loop: Any, s: int) -> tuple[ir.Leaf, ir.Leaf] |
 class Segments:
     """The definitions that one loop needs, and their names."""
 
+    tape: Any
+    nlc: Any
+    nl: Any
+    lin: Any
+    k: Any
+    c: Any
+
     def __init__(self, u: Any, loop: Any, d: Any) -> None:
         self.u = u
         self.loop = loop

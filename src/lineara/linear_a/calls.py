@@ -225,7 +225,7 @@ class Writer:
 
     def __init__(self, name: str, formals: Sequence[ir.Var]) -> None:
         self.name = name
-        self.shared = {v.name for v in formals if is_index(v)}
+        self.shared: set[str] = {v.name for v in formals if is_index(v)}
         self.names = ir.Names(self.shared)
         self.formals = tuple([self.formal(v) for v in formals])
         self.bindings: list[Any] = []

@@ -50,12 +50,16 @@ def number(n: int) -> ir.Leaf:
 class Segments:
     """The definitions that one loop needs."""
 
+    tape: Any
+    nl: Any
+    lin: Any
+
     def __init__(self, u: Any, loop: Any, d: Any) -> None:
         self.u = u
         self.loop = loop
         self.d = d
         self.nl, self.lin, self.tape = u.recur(d.name)
-        self.k = loop.invariants
+        self.k: Any = loop.invariants
 
     def name(self, what: str, *snapshots: int) -> str:
         """The name of one of the definitions."""

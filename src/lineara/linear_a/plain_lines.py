@@ -46,10 +46,10 @@ class Node:
     __slots__ = ("children", "column", "data", "line")
 
     def __init__(self, data: str, children: list[Any], at: Any) -> None:
-        self.data = data
-        self.children = children
-        self.line = at.line
-        self.column = at.column
+        self.data: str = data
+        self.children: list[Any] = children
+        self.line: Any = at.line
+        self.column: Any = at.column
 
 
 def binding(token: Any) -> Node:

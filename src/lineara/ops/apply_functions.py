@@ -153,6 +153,12 @@ def ndenumerate(arr):
 class Vectorized:
     """np.vectorize: the function is called once for each element of the broadcast arguments."""
 
+    signature: str | None
+    pyfunc: Any
+    otypes: str | None
+    excluded: set[int | str]
+    cache: bool
+
     def __init__(
         self,
         pyfunc: Any = np._NoValue,
@@ -166,7 +172,7 @@ class Vectorized:
         self.options: tuple[Any, ...] = otypes, doc, excluded, cache, signature
         self.pyfunc, self.signature, self.cache = pyfunc, signature, cache
         self.otypes, self.excluded = self.plainly.otypes, self.plainly.excluded
-        self.__name__ = getattr(pyfunc, "__name__", "vectorize")
+        self.__name__: Any | str = getattr(pyfunc, "__name__", "vectorize")
         self.__doc__ = doc or pyfunc.__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

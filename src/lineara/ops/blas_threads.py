@@ -36,6 +36,11 @@ class OneThread:
     Several of Python's threads may be inside; the last to leave gives back what there was.
     """
 
+    ours: Library
+    other: Library
+    inside: int
+    cores: int
+
     def __init__(self, ours: Library, other: Library, cores: int) -> None:
         self.ours, self.other, self.cores = ours, other, cores
         self.lock = threading.Lock()
@@ -46,7 +51,7 @@ class OneThread:
             if not self.inside:
                 threads = self.ours.get()
                 contend = threads > 1 and threads + self.other.get() > self.cores
-                self.before = threads if contend else 1
+                self.before: int = threads if contend else 1
                 if contend:
                     self.ours.set(1)
             self.inside += 1

@@ -429,9 +429,9 @@ class exponent(Constant):
         return xp.frexp(x)[1]
 
 
-stop_gradient = StopGradient("stop_gradient")
+stop_gradient: StopGradient = StopGradient("stop_gradient")
 sign, trunc, equal, greater = map(constant, ("sign", "trunc", "equal", "greater"))
-rint = constant("rint", host=True)
+rint: Primitive = constant("rint", host=True)
 _STANDARD = (
     "floor", "ceil", "floor_divide", "signbit", "isnan", "isinf", "isfinite", "not_equal", "less",
     "less_equal", "greater_equal", "logical_and", "logical_or", "logical_xor", "logical_not",

@@ -233,8 +233,8 @@ class Extremum(General):
         return self(*args, **_next(params))
 
 
-max_ = Extremum("max")
-min_ = Extremum("min")
+max_: Extremum = Extremum("max")
+min_: Extremum = Extremum("min")
 
 
 # --- NumPy's functions --------------------------------------------------------------------------

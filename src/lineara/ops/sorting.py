@@ -134,15 +134,15 @@ def _quantiles(
     return call
 
 
-quantile = _quantiles(
+quantile: Any = _quantiles(
     np.quantile,
     "The quantiles q along axes; differentiable in the values and, between two values, in q.",
 )
-percentile = _quantiles(np.percentile, "The percentiles q along axes.", percent=True)
-nanquantile = _quantiles(
+percentile: Any = _quantiles(np.percentile, "The percentiles q along axes.", percent=True)
+nanquantile: Any = _quantiles(
     np.nanquantile, "The quantiles q along axes, without NaNs.", skips_nan=True
 )
-nanpercentile = _quantiles(
+nanpercentile: Any = _quantiles(
     np.nanpercentile, "The percentiles q along axes, without NaNs.", percent=True, skips_nan=True
 )
 
@@ -308,7 +308,7 @@ class Distinct(Positions):
         return np.unique(x, True, True, True, axis, equal_nan=equal_nan)[1:]
 
 
-distinct = Distinct("distinct")
+distinct: Distinct = Distinct("distinct")
 
 
 @implements(np.unique)

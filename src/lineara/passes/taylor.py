@@ -210,9 +210,9 @@ class OfRule:
     """
 
     def __init__(self, program: Program, out: Emitter, name: str) -> None:
-        self.program = program
+        self.program: Program = program
         self.out = out
-        self.run = Run(name)
+        self.run: Run = Run(name)
         self.called: dict[Any, list[Series]] = {}  # by the definition and its arguments
 
     def call(self, name: str, args: Sequence[Any]) -> list[Any]:

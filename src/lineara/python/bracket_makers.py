@@ -18,9 +18,11 @@ from lineara.tape.node import Array, Scalar, plain, staged
 class Joined:
     """np.r_ or np.c_: what stands between the brackets, joined along an axis."""
 
+    original: Any
+
     def __init__(self, original: Any) -> None:
         self.original, self.__doc__ = original, original.__doc__
-        self.places = original.axis, original.ndmin, original.trans1d
+        self.places: tuple[Any, Any, Any] = original.axis, original.ndmin, original.trans1d
 
     def __getitem__(self, key: Any) -> Any:
         key = key if isinstance(key, tuple) else (key,)
@@ -94,6 +96,8 @@ def _placed(a: Array, ndmin: int, trans1d: int, counted: bool) -> Any:
 
 class Grid:
     """np.mgrid or np.ogrid: the coordinates that slices count, in full or open."""
+
+    original: Any
 
     def __init__(self, original: Any) -> None:
         self.original, self.__doc__ = original, original.__doc__

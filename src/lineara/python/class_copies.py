@@ -51,6 +51,10 @@ class _Twin:
     """The twin of a class, and what it was made from."""
 
     __slots__ = ("busy", "cells", "run", "seen", "source", "twin", "values", "view", "volatile")
+    twin: type
+    source: type
+    run: int
+    busy: bool
 
     def __init__(self, source: type, twin: type) -> None:
         self.source, self.twin = source, twin
@@ -65,12 +69,15 @@ class _Twin:
 class Classes:
     """The twins of classes that one overlay has made."""
 
+    packages: frozenset[str]
+    overlay: Replacer
+
     def __init__(self, overlay: Replacer, packages: frozenset[str]) -> None:
         self.overlay, self.packages = overlay, packages - {"builtins"}
-        self.twins = Recent(256)
+        self.twins: Recent = Recent(256)
         self.plain: dict[int, weakref.ref[type]] = {}  # classes without a twin
         self.views: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
-        self.kept = Recent(LIMIT)  # the views of this run
+        self.kept: Recent = Recent(LIMIT)  # the views of this run
 
     def forget(self) -> None:
         """Look at all classes again, and make new views; a twin that is in use stays the twin."""

@@ -18,11 +18,12 @@ class Taken:
     """The entries that a view took from its original, to see whether those have changed."""
 
     __slots__ = ("cells", "entries", "overlay", "run", "steady")
+    overlay: Replacer
 
     def __init__(self, overlay: Replacer) -> None:
         self.overlay, self.run = overlay, -1
         self.entries: list[Any] = [self]
-        self.steady = True  # they are replaced by the same in each run
+        self.steady: bool = True  # they are replaced by the same in each run
         self.cells: Cells = []  # as long as what their functions captured is the same
 
     def holds(self, now: list[Any]) -> bool:
@@ -31,7 +32,7 @@ class Taken:
             return False
         if self.run != self.overlay.run and not (self.steady and unchanged(self.cells)):
             return False
-        self.run = self.overlay.run
+        self.run: int = self.overlay.run
         return True
 
     def take(self, now: list[Any]) -> None:
@@ -51,12 +52,14 @@ class DictView(ShownAs, dict[Any, Any]):
     """A dict whose values, and keys, are seen through the overlay."""
 
     __slots__ = ("__weakref__", "origin", "overlay", "taken")
+    overlay: Replacer
+    origin: dict[Any, Any]
     _lineara_shown = dict
 
     def __init__(self, origin: dict[Any, Any], overlay: Replacer) -> None:
         super().__init__()
         self.origin, self.overlay = origin, overlay
-        self.taken = Taken(overlay)
+        self.taken: Taken = Taken(overlay)
 
     def take(self) -> None:
         """Take the entries of the dict that this shows; a loop over an unchanged one goes on."""
@@ -86,12 +89,14 @@ class ListView(ShownAs, list[Any]):
     """A list whose entries are seen through the overlay."""
 
     __slots__ = ("__weakref__", "origin", "overlay", "taken")
+    overlay: Replacer
+    origin: list[Any]
     _lineara_shown = list
 
     def __init__(self, origin: list[Any], overlay: Replacer) -> None:
         super().__init__()
         self.origin, self.overlay = origin, overlay
-        self.taken = Taken(overlay)
+        self.taken: Taken = Taken(overlay)
 
     def take(self) -> None:
         """Take the entries of the list that this shows."""

@@ -43,7 +43,7 @@ class Duck:
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, value: Any) -> None:
-        self.value = value
+        self.value: Any = value
 
     def __array_function__(
         self,

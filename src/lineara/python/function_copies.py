@@ -67,6 +67,10 @@ class Copy:
         "source",
         "still",
     )
+    run: int
+    defaults: tuple[tuple[Any, ...] | None, dict[str, Any] | None]
+    copy: Callable[..., Any]
+    busy: bool
 
     def __init__(
         self, source: weakref.ref[FunctionType], f: FunctionType, copy: Callable[..., Any]
@@ -75,7 +79,9 @@ class Copy:
         self.code, self.defaults = f.__code__, (f.__defaults__, f.__kwdefaults__)
         self.cells: list[tuple[CellType, CellType | None]] = []
         self.run, self.busy = -1, False
-        self.still = False  # True where no cells and no defaults have to be read anew in each run
+        self.still: bool = (
+            False  # True where no cells and no defaults have to be read anew in each run
+        )
 
     def fits(self, f: FunctionType) -> bool:
         """Whether the function is still as it was when it was copied."""
@@ -92,8 +98,8 @@ class Functions:
 
     def __init__(self, overlay: Replacer) -> None:
         self.overlay = overlay
-        self.spaces = Recent(256)
-        self.cyclic = Recent(64)  # copies that may keep their original alive
+        self.spaces: Recent = Recent(256)
+        self.cyclic: Recent = Recent(64)  # copies that may keep their original alive
 
     def forget(self) -> None:
         """Drop all copies."""

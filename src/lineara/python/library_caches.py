@@ -115,9 +115,14 @@ class Kept:
 class _Snapshot:
     """The state of all holders: their lengths, and the entries of objects and small containers."""
 
+    lengths: list[int]
+    entries: list[Any]
+
     def __init__(self, holders: dict[int, tuple[Any, Any]]) -> None:
-        self.all = _by_kind([holder for holder, _ in holders.values()])
-        self.small = _by_kind([holder for holder, was in holders.values() if type(was) is not int])
+        self.all: tuple[list[Any], ...] = _by_kind([holder for holder, _ in holders.values()])
+        self.small: tuple[list[Any], ...] = _by_kind(
+            [holder for holder, was in holders.values() if type(was) is not int]
+        )
         self.lengths, self.entries = [*self._lengths()], [*self._entries()]
 
     def _lengths(self) -> Iterator[int]:

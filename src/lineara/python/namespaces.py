@@ -168,6 +168,8 @@ class Namespace(dict[str, Any]):
         "stored",
         "volatile",
     )
+    real: dict[str, Any]
+    overlay: Replacer
 
     def __init__(self, real: dict[str, Any], overlay: Replacer) -> None:
         super().__init__({name: real[name] for name in _LYING if name in real})
@@ -178,8 +180,8 @@ class Namespace(dict[str, Any]):
         self.cells: Cells = []  # what functions captured that are not
         self.former: dict[str, Any] = {}  # what these were: views live on from run to run
         self.stored: set[str] = set()  # names that copied code assigns: never kept
-        self.library = is_library_file(str(real.get("__file__")))
-        self.open = False  # the user holds the real dict in hand: nothing is kept
+        self.library: bool = is_library_file(str(real.get("__file__")))
+        self.open: bool = False  # the user holds the real dict in hand: nothing is kept
         self.records: dict[int, Any] = {}  # copies of this module's functions
         self.live: LiveModule | None = None
         lying = Builtins(self)
@@ -292,7 +294,7 @@ class Builtins(dict[str, Any]):
             __build_class__=space.overlay.build_class,
             __name__="builtins",
         )
-        self.space = space
+        self.space: Namespace = space
         if "open" not in space.real:  # NumPy's fromfile looks into the dict itself
             self["open"] = open
 

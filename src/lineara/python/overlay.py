@@ -73,6 +73,8 @@ class Overlay:
     (102.5, -0.5)
     """
 
+    forms: Any
+
     def __init__(
         self,
         replacements: Mapping[int, Any] | Callable[[Any], Any],
@@ -99,9 +101,11 @@ class Overlay:
         self._stand_ins: dict[int, tuple[ModuleType, ModuleType]] = {}
         self._functions = Functions(self)
         self._classes = Classes(self, self._packages)
-        self.kept = Kept(is_passing, lambda cls: is_from_library(cls) and self._is_users_class(cls))
+        self.kept: Kept = Kept(
+            is_passing, lambda cls: is_from_library(cls) and self._is_users_class(cls)
+        )
         self._runs = itertools.count(1)
-        self.run = 0
+        self.run: int = 0
         self.lock = threading.RLock()
         self._makers = self._wrappers()
 

@@ -59,13 +59,18 @@ class Reading:
     lines        whether variables of the program know the user's lines
     """
 
+    way: Way
+    inputs: Mapping[int, Any]
+    function: Callable[..., Any]
+    calls: bool
+
     def __init__(
         self, way: Way, calls: bool, function: Callable[..., Any], rooms: "Rooms | None" = None,
         inputs: Mapping[int, Any] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         self.way, self.calls, self.function, self.inputs = way, calls, function, inputs
         self.recursive: dict[CodeType, set[int]] = {}
-        self.rooms = Rooms() if rooms is None else rooms
+        self.rooms: Rooms = Rooms() if rooms is None else rooms
         self.lines = False
         self.begin()
 
@@ -286,7 +291,7 @@ class _Method:
         return self is other
 
 
-method = _Method()
+method: _Method = _Method()
 
 
 def lifted(args: Sequence[Any]) -> tuple[Any, ...]:

@@ -271,7 +271,7 @@ class Several:
     __slots__ = ("parts",)
 
     def __init__(self, parts: Sequence[Any]) -> None:
-        self.parts = list(parts)
+        self.parts: list[Any] = list(parts)
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
         """All numbers in a row, for who looks for a NaN."""

@@ -47,6 +47,10 @@ class Call(Rule):
     captured.
     """
 
+    names: Sequence[str]
+    count: int
+    cells: Sequence[str]
+
     def __init__(
         self, f: Callable[..., Any], count: int, names: Sequence[str], cells: Sequence[str]
     ) -> None:

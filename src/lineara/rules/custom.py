@@ -433,7 +433,9 @@ class custom_linear(Custom):
         super().__init__(f, check)
         self.transpose = transpose
         self.argnums = argnums
-        self.places = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        self.places: tuple[int] | tuple[int, ...] = (
+            (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        )
         if transpose is not None:
             self._example(example)
 

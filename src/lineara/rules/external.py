@@ -74,6 +74,9 @@ class external(Custom):
     (12.0, (8.0, 6.0))
     """
 
+    given: Callable[..., Any]
+    difference: str | None
+
     operation = "external"
     declared_by = "jvp="
     proved = False

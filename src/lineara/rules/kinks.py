@@ -79,7 +79,9 @@ class kinks:  # a decorator is named as a function is
         self.choices = choices
         self._count: Counter[tuple[str, str]] = Counter()
         self._inside = False
-        self.comparisons = {f"__{name}__": self._comparison(name) for name in _COMPARED}
+        self.comparisons: dict[str, Any] = {
+            f"__{name}__": self._comparison(name) for name in _COMPARED
+        }
 
     def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """The function `f`, with this policy wherever it is differentiated."""

@@ -72,6 +72,9 @@ class probed:
     True
     """
 
+    token: object
+    f: Callable[..., Any]
+
     __lineara_leaf__ = True
 
     def __init__(self, f: Callable[..., Any], token: object = None) -> None:
@@ -129,6 +132,12 @@ def _within(leaf: Leaf) -> list[Any]:
 class _Call:
     """What is fixed in a call of the function: everything but its moving numbers."""
 
+    zeros: list[Any]
+    structure: Structure
+    places: list[int]
+    leaves: list[Any]
+    form: Form
+
     def __init__(
         self,
         f: probed,
@@ -137,10 +146,10 @@ class _Call:
         places: list[int],
         structure: Structure,
     ) -> None:
-        self.name = repr(f)
+        self.name: str = repr(f)
         self.zeros, self.places, self.structure = zeros, places, structure
         self.leaves, self.form = opened(args)
-        self.inside = [i for i, v in enumerate(self.leaves) if moves(v)]
+        self.inside: list[int] = [i for i, v in enumerate(self.leaves) if moves(v)]
         for i, v in enumerate(self.leaves):
             if i not in self.inside:
                 self.refuse(v)
@@ -191,9 +200,13 @@ class _Call:
 class Change:
     """P or, `pulled`, Q; the leaves are the token, x, the `order` directions, and k for Q."""
 
+    pulled: bool
+    order: int
+    call: _Call
+
     def __init__(self, call: _Call, order: int, pulled: bool) -> None:
         self.call, self.order, self.pulled = call, order, pulled
-        self.__name__ = call.name
+        self.__name__: str = call.name
 
     def at(self, token: object, x: Sequence[Any], *rest: Sequence[Any]) -> list[Any]:
         """The operation applied: numbers like those of the result, for Q of the arguments."""

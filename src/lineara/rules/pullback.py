@@ -33,12 +33,19 @@ from lineara.trees import flatten, unflatten
 class Pullback:
     """The linear map from the leaves of y to those of the arguments that `bwd` is."""
 
+    values: list[Any]
+    rule: Any
+    residuals: Value | None
+    form: Form
+
     def __init__(
         self, rule: Any, values: list[Any], form: Form, y: Tree, residuals: Value | None
     ) -> None:
         self.rule, self.values, self.form, self.residuals = rule, values, form, residuals
         leaves, self.structure = flatten(y)
-        self.zeros = [still(settled(v)) if moves(settled(v)) else None for v in leaves]
+        self.zeros: list[Any | None] = [
+            still(settled(v)) if moves(settled(v)) else None for v in leaves
+        ]
         self._text: Joint | None = None
 
     def __call__(self, y_bars: Sequence[Any]) -> list[Any]:

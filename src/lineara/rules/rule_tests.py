@@ -126,6 +126,10 @@ def _show(a: float) -> str:
 class Point:
     """A function at a point, seen as one from leaves to leaves."""
 
+    options: dict[str, Any]
+    form: Form
+    f: Callable[..., Any]
+
     def __init__(
         self, f: Callable[..., Any], leaves: Sequence[Any], form: Form, options: dict[str, Any]
     ) -> None:
@@ -162,7 +166,7 @@ class Point:
                 self(there)
         except (ArithmeticError, ValueError):
             return False
-        self.leaves = there
+        self.leaves: list[Any] = there
         return True
 
     def verdict(self, claim: float, scale: float, w: Sequence[Any], v: Sequence[Any]) -> "Verdict":

@@ -49,6 +49,10 @@ def traced_captures(f: Callable[..., Any]) -> tuple[list[str], list[Any], Form]:
 class Solved(Rule):
     """What a solver computes from numbers, as a function of the values that f has captured."""
 
+    names: list[str]
+    leaves: list[Any]
+    form: Form
+
     does = "a solver iterates on numbers"
 
     def __init__(self, f: Callable[..., Any], solver: str) -> None:
@@ -139,6 +143,9 @@ def _called(original: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
 class Asked:
     """The call that a solution comes from, and the solver's message if it reported a failure."""
 
+    name: str
+    line: str
+
     def __init__(self, name: str, line: str, failure: str | None = None) -> None:
         self.name, self.line = name, line
         self.weak = False  # whether a condition is active with a multiplier that is zero
@@ -178,6 +185,9 @@ class Call:
     `call["x0"]` is an argument, `call.traced` says whether one is traced, and `call.run()` is
     SciPy's result for plain numbers.
     """
+
+    original: Callable[..., Any]
+    name: str
 
     def __init__(
         self,

@@ -33,6 +33,10 @@ Whole("flow")
 class Flow(Solved):
     """y(t1), as a function of the leaves t0, t1, y0 and the values that f has captured."""
 
+    value: Any
+    how: dict[str, Any]
+    call: Call
+
     does = "a solver steps on numbers"
 
     def __init__(self, call: Call, f: Callable[..., Any], how: dict[str, Any], value: Any) -> None:

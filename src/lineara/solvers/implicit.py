@@ -38,6 +38,9 @@ for _name in ("solution", "optimal_value"):
 class Known(Solved):
     """A value known from a solver, as a function of the values that `f` has captured."""
 
+    value: Any
+    asked: Asked
+
     def __init__(self, f: Callable[..., Any], value: Any, asked: Asked) -> None:
         super().__init__(f, asked.name)
         self.value, self.asked = value, asked
@@ -69,7 +72,7 @@ class Solution(Known):
 
     def __init__(self, f: Callable[..., Any], value: Any, asked: Asked, elementwise: bool) -> None:
         super().__init__(f, value, asked)
-        self.elementwise = elementwise or not np.ndim(value)
+        self.elementwise: bool = elementwise or not np.ndim(value)
 
     def trace(
         self,

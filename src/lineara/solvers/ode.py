@@ -55,6 +55,8 @@ def with_args(jac: Callable[..., Any], args: tuple[Any, ...], t: Value, y: Value
 class Trajectory:
     """y(t) in pieces, one a step; differentiable in y0, the parameters and the interval's ends."""
 
+    ys: list[Any]
+
     def __init__(
         self,
         call: Call,

@@ -40,6 +40,10 @@ class Integral(Solved):
     `by` integrates derivatives; `value` is the integral, if it is known already.
     """
 
+    value: Any
+    call: Call
+    by: By
+
     does = "an integrator evaluates on numbers"
 
     def __init__(self, call: Call, f: Callable[..., Any], by: By, value: Any = None) -> None:

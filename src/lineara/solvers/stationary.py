@@ -68,6 +68,9 @@ class Minimum:
     `f` and the conditions may have captured traced values; `x` and `value` are SciPy's numbers.
     """
 
+    size: int
+    asked: Asked
+
     def __init__(
         self,
         call: Call,
@@ -77,14 +80,14 @@ class Minimum:
         asked: Asked,
     ) -> None:
         self.asked, self.size, self.shape = asked, np.size(x), np.shape(x)
-        self.f = f
-        self.point = x
+        self.f: Callable[..., Any] = f
+        self.point: Any = x
         active = _active(call, f, np.atleast_1d(x), conditions, asked) if conditions else None
         if active is not None:
             rows, multipliers = active
             self.f = functools.partial(lagrangian, f, [c.g for c in conditions], rows, self.size)
             self.point = np.concatenate([np.atleast_1d(x), multipliers])
-        self.found = solution(functools.partial(gradient, self.f), self.point, asked)
+        self.found: Any = solution(functools.partial(gradient, self.f), self.point, asked)
 
     @property
     def x(self) -> Any:

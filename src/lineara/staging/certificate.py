@@ -119,6 +119,9 @@ def multiplied(program: Program, name: str, work: int | None) -> tuple[int, int]
 class Works:
     """What definitions of a program take: from their texts, and from a rehearsal where it tells."""
 
+    static: dict[str, int | None]
+    program: Program
+
     def __init__(self, program: Program) -> None:
         self.program, self.static = program, static_works(program)
         self.rehearsed: dict[str, Forecast | None] = {}

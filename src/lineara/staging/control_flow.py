@@ -185,13 +185,17 @@ def is_operand(v: Value | None) -> bool:
 class Operands:
     """The operands of a form: those that move as boxes, the others as constants."""
 
+    structure: Structure
+
     def __init__(self, level: StagedLevel, tree: Tree, every: bool = False) -> None:
         leaves, self.structure = flatten(tree)
         wanted = [(is_number(v) or isinstance(v, bool)) if every else is_operand(v) for v in leaves]
-        self.constants = [None if w else v for v, w in zip(leaves, wanted, strict=True)]
-        self.places = [i for i, w in enumerate(wanted) if w]
-        self.seen = [seen(leaves[i]) for i in self.places]  # facts about these leaves
-        self.boxes = [level.as_box(leaves[i]) for i in self.places]
+        self.constants: list[Any | None] = [
+            None if w else v for v, w in zip(leaves, wanted, strict=True)
+        ]
+        self.places: list[int] = [i for i, w in enumerate(wanted) if w]
+        self.seen: list[Seen] = [seen(leaves[i]) for i in self.places]  # facts about these leaves
+        self.boxes: list[Boxed] = [level.as_box(leaves[i]) for i in self.places]
 
     def types(self, likes: Sequence[Seen]) -> list[ArrayType | None]:
         """The types of all operands, where what moves is like these; None for constants."""
@@ -666,11 +670,16 @@ class Known:
     do not; with that it is written again, until it gives what was assumed.
     """
 
+    leaves: list[Any]
+    key: Any
+    given: Operands
+    f: Callable[..., Any]
+
     likes: list[Seen | None]  # what is known of what it gives; None for constants
 
     def __init__(self, level: StagedLevel, f: Callable[..., Any], given: Operands, key: Any):
         self.f, self.given, self.key = f, given, key
-        self.name = named(level, f, "function")
+        self.name: str = named(level, f, "function")
         self.structure: Structure | None = None
         self.mentions: list[Any] = []  # values of the code around, in the order of the formals
         shared = level.shared

@@ -44,6 +44,12 @@ class Spelled:
     body      what f writes, and the types of its results: None for constants
     """
 
+    rule: Any
+    options: dict[str, Any]
+    level: StagedLevel
+    form: Form
+    body: Fragment
+
     def __init__(
         self,
         rule: Any,
@@ -53,15 +59,15 @@ class Spelled:
         options: dict[str, Any],
     ) -> None:
         self.rule, self.level, self.form, self.options = rule, level, form, options
-        self.leaves = list(leaves)
+        self.leaves: list[Any] = list(leaves)
         self.spell = KINDS[rule.operation]
-        self.places = [
+        self.places: list[int] = [
             i for i, v in enumerate(leaves) if is_operand(v) and rule.is_formal(v, i, form)
         ]
-        self.boxes = [level.as_box(leaves[i]) for i in self.places]
-        self.given = [seen(leaves[i]) for i in self.places]
-        self.xs = [like.type for like in self.given]
-        self.moves = have_tangents(self.xs)
+        self.boxes: list[Boxed] = [level.as_box(leaves[i]) for i in self.places]
+        self.given: list[Seen] = [seen(leaves[i]) for i in self.places]
+        self.xs: list[ArrayType] = [like.type for like in self.given]
+        self.moves: Flags = have_tangents(self.xs)
         self.flat: dict[str, ir.Def] = {}  # the definitions before they were made linear
         self.residuals: Any = None  # the containers of what fwd keeps for bwd
         self.linears: Flags = ()  # the formals in which a custom_linear is linear
@@ -101,9 +107,9 @@ class Spelled:
         self.body = body = self.text(self.rule.f, self.formals(), call)
         kinds = Boxed | float | complex | np.ndarray
         self.types: Types = [type_of(v) if isinstance(v, kinds) else None for v in body.leaves]
-        self.results = [t for t in self.types if t is not None]
-        self.likes = [body.seen(i) for i, t in enumerate(self.types) if t is not None]
-        self.name = body.name
+        self.results: list[ArrayType] = [t for t in self.types if t is not None]
+        self.likes: list[Seen] = [body.seen(i) for i, t in enumerate(self.types) if t is not None]
+        self.name: str = body.name
         self.level.add(body.define([], self.types, False, ()))
 
     def formals(self) -> list[tuple[str, Seen]]:

@@ -49,6 +49,9 @@ class Selected:
     """
 
     __slots__ = ("changed", "mask", "values")
+    values: Any
+    mask: Shaped
+    changed: bool
     _lineara_stands_for = np.ndarray  # what type() and isinstance say
     __hash__ = None  # type: ignore[assignment]  # as arrays
 

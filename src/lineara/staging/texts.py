@@ -27,6 +27,10 @@ from lineara.trees import flatten
 class Text:
     """A text that is known when the program runs: what a call gives of staged values."""
 
+    named: dict[str, Any]
+    call: Callable[..., Any]
+    args: tuple[Any, ...]
+
     __lineara_leaf__ = True
 
     def __init__(

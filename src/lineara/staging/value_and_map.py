@@ -29,13 +29,16 @@ from lineara.trees import flatten
 class Halves:
     """f at a point: the value, and the derivative between lists of vectors, one for each leaf."""
 
+    values: list[Any]
+    tape: Any
+
     def __init__(
         self, staged: Staged, program: Program, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> None:
         self.staged = staged
         self.definition = staged.definition.of(program)
-        self.lin = staged.name + JVP + LIN
-        self.operands = staged.operands(tuple(args), kwargs)
+        self.lin: str = staged.name + JVP + LIN
+        self.operands: list[Any] = staged.operands(tuple(args), kwargs)
         self.definition.test(self.operands)
         *self.values, self.tape = self.definition.of(program, JVP + NL).run(self.operands).results
         self.d = self.definition.text

@@ -106,7 +106,7 @@ def in_object(value: Value) -> np.ndarray:
 
 
 # The object's own `__class__` is set when an array turns into one that was written.
-as_shown = property(class_shown, vars(object)["__class__"].__set__)
+as_shown: property = property(class_shown, vars(object)["__class__"].__set__)
 
 
 def type_shown(value: Any) -> type:

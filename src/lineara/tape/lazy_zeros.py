@@ -39,7 +39,7 @@ class Zeros:
 
     def __init__(self) -> None:
         self.piece: Any = None
-        self.used = PIECE_BYTES - FIRST_BYTES
+        self.used: int = PIECE_BYTES - FIRST_BYTES
 
     def __call__(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """Zeros that no other array has."""

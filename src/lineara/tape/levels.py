@@ -53,7 +53,7 @@ class _Collector:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.tracing: list[Level] = []  # the outermost of each such thread
-        self.was_on = False
+        self.was_on: bool = False
         self.keeper: Keeper | None = None  # asked when no trace is open any more
         self.watch = on_terminal(self.tracing)  # shows what takes long
 
@@ -77,8 +77,8 @@ class _Collector:
                     gc.enable()
 
 
-threads = _Threads()
-collector = _Collector()
+threads: _Threads = _Threads()
+collector: _Collector = _Collector()
 
 
 def _remember(error: LinearaError) -> None:

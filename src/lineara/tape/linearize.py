@@ -43,7 +43,7 @@ class Sweeps:
     """The linear map that a tape is, whose slots are clean: it is swept once, or tidied."""
 
     def __init__(self, level: Level, nodes: list[Any], outs: list[Any]) -> None:
-        self.tape = level.tape
+        self.tape: list[Any] = level.tape
         self.scalar = level.S, level.N
         self.nodes = nodes
         self.outs = outs
@@ -117,7 +117,7 @@ class Frozen(Sweeps):
         outs: list[Any],
         like: tuple[list[Any], list[Any]] | None = None,
     ) -> None:
-        self.tape = list(level.tape)
+        self.tape: list[Any] = list(level.tape)
         self.scalar = level.S, level.N
         self.nodes = nodes
         self.outs = outs

@@ -29,7 +29,7 @@ class Locks:
 
     def __init__(self) -> None:
         self.arrays: list[np.ndarray] = []
-        self.gave = False  # plain views of arrays that are made in it, which may be read only
+        self.gave: bool = False  # plain views of arrays that are made in it, which may be read only
         self.seen: dict[int, tuple[np.ndarray, bytes]] = {}  # by id: the array and its imprint
 
     def take(self, a: np.ndarray, watch: bool) -> None:

@@ -46,7 +46,7 @@ _STORED = dis.opmap["STORE_SUBSCR"]  # where a number is written into an array o
 
 # Nothing has arrived: compared by identity, so it is a float object of its own (a literal 0.0 could
 # be shared with other code); a 0.0 that was computed is another object.
-zero = float("0.0")
+zero: float = float("0.0")
 ONE = object()  # the weight of the identity
 
 
@@ -60,7 +60,7 @@ class Leaked:
     shape = property(_raise)
 
 
-leaked = Leaked()
+leaked: Leaked = Leaked()
 
 
 def outlived() -> LeakedVariableError:
@@ -79,11 +79,11 @@ class Entry:
     def __init__(
         self, out: "Traced", parents: Sequence[Any], joint: Joint, name: str, work: int
     ) -> None:
-        self.out = out
-        self.parents = parents
-        self.joint = joint
-        self.name = name
-        self.work = work
+        self.out: Traced = out
+        self.parents: Sequence[Any] = parents
+        self.joint: Joint = joint
+        self.name: str = name
+        self.work: int = work
 
 
 class Traced(ArrayBox):

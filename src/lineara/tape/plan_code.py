@@ -290,10 +290,10 @@ class Runner:
         self, leaves: Sequence[Sketch], code: Code, place: int | None, out: ArrayType
     ) -> None:
         self.leaves = leaves
-        self.nodes = [f"p{i}" for i, s in enumerate(leaves) if s.moves]
+        self.nodes: list[str] = [f"p{i}" for i, s in enumerate(leaves) if s.moves]
         self.back = code
         self.place = place  # of the result that has a derivative, where there are several
-        self.number = not out.shape
+        self.number: bool = not out.shape
         self.scope: dict[str, Any] = {"GENERAL": GENERAL, "zero": zero, "shows": _shows}
         self.scope |= {"dtype": out.dtype}
         self.scope |= {"ndarray": np.ndarray, "float64": np.float64, "errstate": np.errstate}
@@ -311,7 +311,7 @@ class Runner:
         self.scope |= {"func": func, "alike": alike, "misses": []}
         words = [self.word(a) for a in args]
         words += [f"{name}={self.word(a)}" for name, a in kwargs.items()]
-        self.call = [
+        self.call: list[str] = [
             f"try: v = func({', '.join(words)})",
             "except Exception: return GENERAL  # where the same is raised, and more said",
             *([] if self.place is None else ["whole = v", f"v = whole[{self.place}]"]),

@@ -116,10 +116,13 @@ def interrupted(error: BaseException, level: Level) -> None:
 class Seen:
     """One tape that is watched: since when, and what was told of it."""
 
+    tape: Sequence[Any]
+    since: float
+
     def __init__(self, tape: Sequence[Any], now: float) -> None:
         self.tape, self.since = tape, now
         self.sweep: tuple[float, int] | None = None  # when it was first seen, and what was left
-        self.warned = False
+        self.warned: bool = False
 
     def line(self, at: State, now: float) -> str:
         """What is shown."""
@@ -159,6 +162,11 @@ class Seen:
 class Watch(threading.Thread):
     """The thread that looks."""
 
+    out: TextIO
+    levels: Sequence[Level]
+    every: float
+    after: float
+
     def __init__(
         self, levels: Sequence[Level], after: float, every: float, out: TextIO, idle: float
     ) -> None:
@@ -167,7 +175,7 @@ class Watch(threading.Thread):
         self.idle = idle
         self.over = threading.Event()
         self.seen: dict[int, Seen] = {}
-        self.width = 0  # of the line that stands on the terminal
+        self.width: int = 0  # of the line that stands on the terminal
 
     def run(self) -> None:
         """Look until told to stop, or nothing has happened for `idle` seconds."""

@@ -46,9 +46,9 @@ class View:
 
     def __init__(self, root: Array, offset: int, strides: tuple[int, ...], fixed: bool) -> None:
         self.root = root
-        self.offset = offset
-        self.strides = strides
-        self.fixed = fixed
+        self.offset: int = offset
+        self.strides: tuple[int, ...] = strides
+        self.fixed: bool = fixed
         self.pieces: list[Any] = []
         self.sums: list[Any] = []
 

@@ -30,7 +30,7 @@ class Overlaps:
     def clear(self) -> None:
         """Forget the arrays of a call that has ended."""
         self.given: list[tuple[Any, Any]] = []  # what the user gave, and its node
-        self.indexed = 0
+        self.indexed: int = 0
         self.known: dict[int, tuple[Any, Any]] = {}  # likewise, by the id of the written array
         self.groups: dict[Any, list[tuple[Any, Any]]] = {}  # by owner; None: of another library
         self.written: list[Any] = []

@@ -59,7 +59,7 @@ class Draft:
         self.program: list[Step] = []  # the steps of the rule itself
         self.moves: list[Move] = []
         self.views: set[str] = set()  # what shows an argument in another shape
-        self.inside = False  # a linear map
+        self.inside: bool = False  # a linear map
 
     def sketch(self, name: str, t: ArrayType, moves: bool = False, weak: bool = False) -> "Sketch":
         """A value of that type under that name."""
@@ -165,11 +165,11 @@ class Sketch(ArrayBox):
     depth = 0
 
     def __init__(self, draft: Draft, name: str, t: ArrayType, moves: bool, weak: bool) -> None:
-        self.draft = draft
-        self.name = name
-        self.t = t
-        self.moves = moves  # whether a derivative flows through it
-        self.weak = weak  # whether it is a number of Python's
+        self.draft: Draft = draft
+        self.name: str = name
+        self.t: ArrayType = t
+        self.moves: bool = moves  # whether a derivative flows through it
+        self.weak: bool = weak  # whether it is a number of Python's
 
     def interpret(self, primitive: Any, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Write the application down."""

@@ -76,6 +76,9 @@ _PLAINLY = re.compile(
 class Told(ValueError):
     """An object whose `__array__` gives a traced value, which NumPy refuses to take as an array."""
 
+    value: Any
+    source: Tree
+
     def __init__(self, source: Tree, value: Any, copied: bool) -> None:
         super().__init__("object __array__ method not producing an array")
         self.source, self.value = source, value

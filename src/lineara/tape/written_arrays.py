@@ -68,20 +68,21 @@ class Buffer:
         "val",
         "version",
     )
+    shape: tuple[int, ...]
 
     def __init__(self, level: Any, content: Any) -> None:
         traced = isinstance(content, Traced) and content.level is level
-        self.level = level
+        self.level: Any = level
         self.sources: list[Any] = [content] if traced else []
         self.val = None if traced else content
         t = type_of(content.v if traced else content)
         self.shape, self.dtype = tuple(t.shape), getattr(content, "dtype", t.dtype)
         self.src: Any = None
         self.pos: Any = None
-        self.shared = False  # whether views hold parts of `val`
+        self.shared: bool = False  # whether views hold parts of `val`
         self.given: list[Any] = []  # (plain array that NumPy takes for a view, its part of `val`)
-        self.version = 0
-        self.ended = False
+        self.version: int = 0
+        self.ended: bool = False
 
     @classmethod
     def plain(cls, level: Any, content: np.ndarray) -> "Buffer":
@@ -145,9 +146,12 @@ class WrittenView:
     """
 
     __slots__ = ("buffer", "cache", "made", "offset", "quick", "shape", "source", "strides")
+    strides: tuple[Any, ...]
+    shape: tuple[Any, ...]
+    offset: int
 
     def __init__(self, buffer: Any, offset: int, strides: Any, shape: Any) -> None:
-        self.buffer = buffer
+        self.buffer: Any = buffer
         self.offset, self.strides, self.shape = offset, tuple(strides), tuple(shape)
         self.cache: tuple[int, Any] = NEVER  # a version, and the content as it was then
         self.quick: Any = None  # memory of values, sources and positions, of a plain vector
@@ -207,6 +211,8 @@ class Part(WrittenView):
     """
 
     __slots__ = ("_marks", "_val", "direct", "gaps", "within")
+    strides: tuple[int, ...]
+    offset: int
 
     def __init__(
         self, buffer: Buffer, val: Shaped | None, offset: int, strides: object, shape: Any
@@ -289,7 +295,7 @@ class Part(WrittenView):
             val: Any = self.values
             if type(val) is np.ndarray and val.dtype == np.float64 and val.ndim == 1:
                 of: list[Any] = [val, src, pos]
-                self.quick = tuple(map(memoryview, of))
+                self.quick: Any = tuple(map(memoryview, of))
         return self._marks
 
     @property

@@ -46,8 +46,8 @@ class Structure:
     """
 
     def __init__(self, entries: Iterable[_Entry | None]) -> None:
-        self.entries = tuple(entries)
-        self.leaf_count = self.entries.count(None)
+        self.entries: tuple[_Entry | None, ...] = tuple(entries)
+        self.leaf_count: int = self.entries.count(None)
         self._hash: int | None = None  # of this process
 
     def __eq__(self, other: object) -> bool:

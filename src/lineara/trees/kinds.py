@@ -156,7 +156,7 @@ class Kind:
         self.cls = cls
         self.root: Any = root
         self.getitem: Any = getattr(root, "__getitem__", None)
-        self.has_dict = root is not types.SimpleNamespace and cls.__dictoffset__ != 0
+        self.has_dict: bool = root is not types.SimpleNamespace and cls.__dictoffset__ != 0
 
     def keys(self, x: object) -> list[Any]:
         """The keys of the children, in their order."""
@@ -211,7 +211,7 @@ class MappingKind(Kind):
 
     def __init__(self, cls: type, root: type) -> None:
         super().__init__(cls, root)
-        self.has_factory = root is defaultdict
+        self.has_factory: bool = root is defaultdict
 
     def keys(self, x):
         keys = x._lineara_keys() if isinstance(x, Proxy) else self.root.__iter__(x)
@@ -286,12 +286,12 @@ class RecordKind(Kind):
 
     def __init__(self, cls: type, root: type) -> None:
         super().__init__(cls, root)
-        self.has_dict = cls.__dictoffset__ != 0
+        self.has_dict: bool = cls.__dictoffset__ != 0
         slots = slots_of(cls)
         self.slots = {name: slot for name, slot in slots.items() if not _is_dunder(name)}
         self.hidden = [slot for name, slot in slots.items() if _is_dunder(name)]
-        self.known = tuple(dict.fromkeys((*_declared(cls), *self.slots)))
-        self.recomputed = frozenset(_cached_properties(cls))
+        self.known: tuple[str, ...] = tuple(dict.fromkeys((*_declared(cls), *self.slots)))
+        self.recomputed: frozenset[str] = frozenset(_cached_properties(cls))
 
     def keys(self, x):
         if isinstance(x, Proxy):

@@ -30,7 +30,7 @@ class Native(Engine):
         self.exact = exact
         self.masks = masks  # whether they are looked at from the first run on: the sign of zeros
         self.name = "native exact" if exact else "native"
-        self.interpreter = Interpreter()
+        self.interpreter: Interpreter = Interpreter()
 
     def takes(self, program: Program, name: str) -> str | None:
         """Why the definition is not lowered."""

@@ -30,7 +30,7 @@ class Demand:
 
     def __init__(self, program: Program, trusting: bool) -> None:
         self.program = program
-        self.judge = Judge(program, "")
+        self.judge: Judge = Judge(program, "")
         self.trusting = trusting
         self.known: dict[tuple[str, Wanted], Wanted] = {}
         self.failing: dict[str, bool] = {}

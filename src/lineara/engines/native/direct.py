@@ -87,6 +87,13 @@ def is_direct(t: ArrayType, kinds: Sequence[str]) -> bool:
 class Text:
     """The text of `call`."""
 
+    workspace: int
+    slots: Sequence[tuple[int | None, int | None]]
+    short: bool
+    outputs: Sequence[ArrayType]
+    inputs: Sequence[ArrayType]
+    constants: int
+
     def __init__(
         self,
         inputs: Sequence[ArrayType],
@@ -101,7 +108,7 @@ class Text:
         self.dtypes = described(inputs, outputs)
         self.lines: list[str] = []
         self.used: dict[str, str] = {}
-        self.names = 0
+        self.names: int = 0
 
     def line(self, text: str) -> None:
         """An instruction without a result."""

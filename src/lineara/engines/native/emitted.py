@@ -118,6 +118,9 @@ def _not_here(values: list[Any]) -> list[Any]:
 class Sites:
     """The places of a program that call back, emitted when the first one does."""
 
+    program: Program
+    choices: Choices
+
     def __init__(self, program: Program, choices: Choices) -> None:
         self.program, self.choices = program, choices
         self.emitted: list[Site] | None = None

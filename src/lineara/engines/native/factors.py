@@ -27,14 +27,17 @@ SMALL = 24
 class Function(Code):
     """A function of the module that is being written."""
 
+    title: str
+    flag: bool
+
     def __init__(self, name: str, parameters: Sequence[str], flag: bool) -> None:
         super().__init__()
         self.label = "entry"
-        self.head = ", ".join([f"ptr %{p}" for p in parameters])
+        self.head: str = ", ".join([f"ptr %{p}" for p in parameters])
         self.title, self.flag = name, flag
         self.attribute = ""
         if flag:
-            self.bad = self.let("alloca i1")
+            self.bad: str = self.let("alloca i1")
             self.line(f"store i1 false, ptr {self.bad}")
 
     @contextmanager

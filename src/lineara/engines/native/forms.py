@@ -216,7 +216,7 @@ class Carried:
     def __init__(self, em: Emitter, initial: Sequence[nm.Held], held: Sequence[nm.Held]) -> None:
         self.em = em
         self.like = list(initial)
-        self.initial = [leaf for value in initial for leaf in leaves(value)]
+        self.initial: list[Plain] = [leaf for value in initial for leaf in leaves(value)]
         self.buffers: dict[int, nm.Arr] = {}
         everything = [*held, *self.initial]
         for i, x in enumerate(self.initial):
@@ -257,6 +257,8 @@ class Carried:
 
 class Rounds:
     """A loop that is being emitted: its blocks, and the registers that go from round to round."""
+
+    head: str
 
     def __init__(self, em: Emitter, r: nm.Round | None) -> None:
         self.em = em
@@ -317,6 +319,11 @@ def counted(xs: Sequence[nm.Held]) -> nm.Num:
 class Step:
     """One round of a scan."""
 
+    wanted: Sequence[bool]
+    em: Emitter
+    e: Scan
+    carried: Carried
+
     def __init__(
         self,
         em: Emitter,
@@ -332,7 +339,7 @@ class Step:
         self.ks, self.xs, self.count, self.wanted = ks, xs, count, wanted
         spent = operations(em.program, e.body)
         is_long = r.n is None or spent * r.n >= LONG
-        self.asks = between_questions(spent) if is_long else None
+        self.asks: int | None = between_questions(spent) if is_long else None
 
     def position(self) -> nm.Num:
         """Where the rows of the round are."""

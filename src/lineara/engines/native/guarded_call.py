@@ -662,7 +662,9 @@ class Table:
         for p in reversed(programs):
             first = self.program(p, Word(first))
         holder = Word(id(self))  # which does not hold itself
-        self.address = self.block([holder, other, full, NotImplemented, True, Word(first), None])
+        self.address: int = self.block(
+            [holder, other, full, NotImplemented, True, Word(first), None]
+        )
 
     def block(self, words: Sequence[Any]) -> int:
         """The address of a row of words."""

@@ -40,13 +40,13 @@ class Io:
     """What a run hands to the code, and the memory that it works in."""
 
     def __init__(self, words: int, workspace: int) -> None:
-        self.memory = bytearray(8 * max(words, 1))
+        self.memory: bytearray = bytearray(8 * max(words, 1))
         view = memoryview(self.memory)
         self.views = {"f64": view.cast("d"), "i64": view.cast("q")}
-        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
+        self.address: int = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         self.workspace = np.empty(workspace + 64, np.uint8)
         begin = self.workspace.__array_interface__["data"][0]
-        self.begin = begin + -begin % 64
+        self.begin: Any = begin + -begin % 64
 
 
 class Kernel:
@@ -61,18 +61,20 @@ class Kernel:
             address = ctypes.cast(self.answer, ctypes.c_void_p).value
             assert address is not None
             symbols["lineara.answer"] = address
-        self.library = self._loaded(compiler, symbols)
+        self.library: Any = self._loaded(compiler, symbols)
         self.run = RUN(self.library["run"])
-        self.inputs = [self._kind(t) for t in code.inputs]
-        self.outputs = [self._kind(t) for t in code.outputs]
+        self.inputs: list[str | None] = [self._kind(t) for t in code.inputs]
+        self.outputs: list[str | None] = [self._kind(t) for t in code.outputs]
         self.free: list[Io] = []
         self.table: np.ndarray | None = None  # of direct calls
         self.errors: dict[int, BaseException] = {}
         self.asked = [[0, 0.0] for _ in code.sites]  # of each site: how often, seconds in all
         self.numbers = itertools.count()
-        self.slots = [(i, p) for i, p in enumerate(code.places) if p is not None]
-        self.first_slot = len(code.inputs) + len(code.constants)
-        self.first_output = self.first_slot + len(self.slots)
+        self.slots: list[tuple[int, int]] = [
+            (i, p) for i, p in enumerate(code.places) if p is not None
+        ]
+        self.first_slot: int = len(code.inputs) + len(code.constants)
+        self.first_output: int = self.first_slot + len(self.slots)
 
     def _loaded(self, compiler: Compiler, symbols: dict[str, int]) -> Any:
         """The code in memory: what was on disk, or what LLVM makes of the text."""

@@ -26,6 +26,8 @@ INFINITY = "0x7FF0000000000000"
 class OfMatrix(Function):
     """A function of the module that calls routines of LAPACK and of BLAS."""
 
+    after: list[str]
+
     def __init__(
         self, em: Emitter, name: str, parameters: Sequence[str], flag: bool, n: int = 0
     ) -> None:

@@ -31,10 +31,10 @@ class Compiler:
         self.llvm: Any = importlib.import_module("llvmlite.binding")
         self.llvm.initialize_native_target()
         self.llvm.initialize_native_asmprinter()
-        self.machines = {level: self.machine(level) for level in (0, 1, 2)}
-        self.jit = self.llvm.create_lljit_compiler(self.machine(2))
-        self.numbers = count()
-        self.versions = (
+        self.machines: dict[int, Any] = {level: self.machine(level) for level in (0, 1, 2)}
+        self.jit: Any = self.llvm.create_lljit_compiler(self.machine(2))
+        self.numbers: count[int] = count()
+        self.versions: tuple[Any, Any, Any, Any, Any] = (
             importlib.import_module("llvmlite").__version__,
             self.llvm.llvm_version_info,
             self.llvm.get_process_triple(),

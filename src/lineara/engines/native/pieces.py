@@ -80,9 +80,11 @@ class Frame:
     """The places of the frame, each taken again when nothing reads it any more."""
 
     def __init__(self) -> None:
-        self.size = 0  # in words of eight bytes
+        self.size: int = 0  # in words of eight bytes
         self.places: dict[str, tuple[int, int, int]] = {}  # of a register: place, words, last use
-        self.unused = defaultdict[int, list[int]](list)  # places, by their words
+        self.unused: defaultdict[int, list[int]] = defaultdict[int, list[int]](
+            list
+        )  # places, by their words
 
     def put(self, register: str, t: str, last: int, frame: str, like: str) -> str:
         """The lines that store a register."""

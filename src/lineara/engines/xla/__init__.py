@@ -44,6 +44,8 @@ class Xla(Engine):
              it would have to be is appended here; without it such a run is refused
     """
 
+    callbacks: bool
+
     name = "jax"
 
     def __init__(self, host: str = "call", flags: list[jax.Array] | None = None) -> None:

@@ -110,17 +110,26 @@ class Round:
     Of both there are first the non-linear ones.
     """
 
+    types: Values
+    stacks: Values
+    nx: int
+    nr: int
+    nlc: int
+    nc: int
+    m: Walk
+    e: Loop
+
     def __init__(self, m: Walk, e: Loop, args: Values) -> None:
         self.m, self.e = m, e
         self.nc, self.nlc = e.carried()
         self.nx, self.nr = len(e.xs), len(m.program.defs[e.body].results)
         k, c = e.invariants, e.invariants + self.nc
-        self.ks = args[:k]
+        self.ks: list[Any] = args[:k]
         carries, self.stacks = self.split(args[k:], self.nx - k)
         types, self.types = self.split(types_of_results(m, e.body, self.ks), self.nr)
-        self.stacked = self.nx - c  # how many of the stacks are non-linear
+        self.stacked: int = self.nx - c  # how many of the stacks are non-linear
         shapes = m.shapes()
-        self.start = [shapes.uniform(t, v) for t, v in zip(types, carries, strict=True)]
+        self.start: list[Any] = [shapes.uniform(t, v) for t, v in zip(types, carries, strict=True)]
 
     def split(self, values: Sequence[Any], n: int) -> tuple[Values, Values]:
         """Carries and stacks of values of which n are non-linear."""

@@ -57,22 +57,24 @@ def law_ends(law: Law, shapes: list[Any]) -> Any:
 class At:
     """A distribution at values: masks of where they lie, and values safe to evaluate at."""
 
+    z: Any
+
     def __init__(
         self, law: Law, x: Any, shapes: Any, loc: Value, scale: Value, whole: bool
     ) -> None:
         x, loc, scale = in_double(x), in_double(loc), in_double(scale)
         shapes = [in_double(s) for s in shapes]
-        self.good = op("greater")(scale, 0) * law.good(*shapes)
-        self.shapes = [chosen(self.good, s, 1.0) for s in shapes]
-        self.scale = chosen(self.good, scale, 1.0)
+        self.good: Any = op("greater")(scale, 0) * law.good(*shapes)
+        self.shapes: list[Any] = [chosen(self.good, s, 1.0) for s in shapes]
+        self.scale: Any = chosen(self.good, scale, 1.0)
         self.z = z = x - loc if whole else (x - loc) / self.scale
         low, top = law_ends(law, self.shapes)
-        self.below = op("less_equal" if law.open else "less")(z, low)
-        self.above = op("greater")(z, top)
-        self.unknown = op("isnan")(z)
+        self.below: Any = op("less_equal" if law.open else "less")(z, low)
+        self.above: Any = op("greater")(z, top)
+        self.unknown: Any = op("isnan")(z)
         beyond = op("logical_or")(self.below, self.above)
-        self.inside = op("logical_not")(op("logical_or")(beyond, self.unknown))
-        self.safe = chosen(self.inside, z, law.inside)  # inside of the support in every lane
+        self.inside: Any = op("logical_not")(op("logical_or")(beyond, self.unknown))
+        self.safe: Any = chosen(self.inside, z, law.inside)  # inside of the support in every lane
 
     def result(self, y: Value, below: float, above: float) -> Any:
         """`y` inside of the support, `below` and `above` outside; NaN for bad parameters."""

@@ -87,9 +87,11 @@ def _of_window(name: str, rank: Callable[[int], int], doc: str) -> Any:
     return call
 
 
-minimum_filter = _of_window("minimum_filter", lambda n: 0, "The smallest of a window.")
-maximum_filter = _of_window("maximum_filter", lambda n: n - 1, "The largest of a window.")
-median_filter = _of_window("median_filter", lambda n: n // 2, "The one in the middle of a window.")
+minimum_filter: Any = _of_window("minimum_filter", lambda n: 0, "The smallest of a window.")
+maximum_filter: Any = _of_window("maximum_filter", lambda n: n - 1, "The largest of a window.")
+median_filter: Any = _of_window(
+    "median_filter", lambda n: n // 2, "The one in the middle of a window."
+)
 
 
 @implements("scipy.ndimage.rank_filter")
@@ -177,8 +179,8 @@ def _eroded(filter: Callable[..., Any], sign: int) -> Any:
     return call
 
 
-grey_erosion = _eroded(minimum_filter, 1)
-grey_dilation = _eroded(maximum_filter, -1)
+grey_erosion: Any = _eroded(minimum_filter, 1)
+grey_dilation: Any = _eroded(maximum_filter, -1)
 
 
 def _of_both(name: str, doc: str) -> Callable[[Callable[..., Any]], Any]:

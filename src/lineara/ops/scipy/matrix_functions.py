@@ -65,7 +65,7 @@ class _MatrixFunction(General):
         super().__init__(name)
         self.plain = plain
         linear = _Tangent(f"linear_{name}", self, tangent or self._by_block)
-        self.tangent = _MovingTangent(f"tangent_of_{name}", linear)
+        self.tangent: _MovingTangent = _MovingTangent(f"tangent_of_{name}", linear)
 
     def result(self, a):
         return squares(self.name, a)
@@ -99,6 +99,9 @@ class _MatrixFunction(General):
 
 class _Tangent(Linear):
     """L(A, E), linear in E; the adjoint is L(A, Y^H)^H, also where f(A^H) is not f(A)^H."""
+
+    plain: Plain
+    of: _MatrixFunction
 
     host = True
     linear = (1,)
@@ -173,8 +176,8 @@ def _sqrt_tangent(a: np.ndarray, e: np.ndarray) -> np.ndarray:
     return _late("solve_sylvester")(root, root, e)  # X X_dot + X_dot X = E
 
 
-expm = _MatrixFunction("expm", _late("expm"), _exp_tangent)
-sqrtm = _MatrixFunction("sqrtm", _late("sqrtm"), _sqrt_tangent)
+expm: _MatrixFunction = _MatrixFunction("expm", _late("expm"), _exp_tangent)
+sqrtm: _MatrixFunction = _MatrixFunction("sqrtm", _late("sqrtm"), _sqrt_tangent)
 _MatrixFunction("logm", lambda a: _late("logm")(a.astype(np.result_type(a, float))))
 for _name in ("cosm", "sinm", "tanm", "coshm", "sinhm", "tanhm"):
     _MatrixFunction(_name, _late(_name))
@@ -256,7 +259,7 @@ def _same(a: Value) -> Any:
     return a
 
 
-sylvester = _Sylvester("sylvester")
+sylvester: _Sylvester = _Sylvester("sylvester")
 
 
 @primitive
@@ -366,7 +369,7 @@ def _adjoint_band(ab: np.ndarray, below: int) -> np.ndarray:
     return out
 
 
-banded = _Banded("banded")
+banded: _Banded = _Banded("banded")
 
 
 @primitive

@@ -384,16 +384,19 @@ for _name in VECTORS:
 class Bells:
     """A kernel density estimate, the mean of normal densities around samples."""
 
+    n: int
+    d: int
+
     def __init__(self, dataset: Any, bw_method: object = None, weights: object = None) -> None:
-        self.dataset = _rows(dataset)
+        self.dataset: Any = _rows(dataset)
         self.d, self.n = type_of(self.dataset).shape
         w = np.full(self.n, 1.0 / self.n) if weights is None else in_double(weights)
-        self.weights = w / np.sum(w)
-        self.neff = 1 / np.sum(self.weights**2)
-        self.factor = self._factor(bw_method)
+        self.weights: Any = w / np.sum(w)
+        self.neff: Any = 1 / np.sum(self.weights**2)
+        self.factor: Any = self._factor(bw_method)
         centered = self.dataset - np.sum(self.weights * self.dataset, axis=1, keepdims=True)
         spread = (centered * self.weights) @ centered.T / (1 - np.sum(self.weights**2))
-        self.covariance = spread * self.factor**2
+        self.covariance: Any = spread * self.factor**2
 
     def _factor(self, bw_method: object) -> Any:
         if isinstance(bw_method, Box):

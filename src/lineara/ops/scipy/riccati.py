@@ -78,8 +78,8 @@ class _Riccati(General):
         return linear_sylvester(w, adjoint(w), -2 * inner)
 
 
-care = _Riccati("care", False)
-dare = _Riccati("dare", True)
+care: _Riccati = _Riccati("care", False)
+dare: _Riccati = _Riccati("dare", True)
 
 
 def _solve(

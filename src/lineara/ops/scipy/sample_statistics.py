@@ -301,6 +301,8 @@ class Tested:
     Other attributes are those of SciPy's result.
     """
 
+    statistic: Value
+
     def __init__(self, statistic: Value, pvalue: Callable[[], Any], **others: Any) -> None:
         self.statistic, self._pvalue = statistic, pvalue
         vars(self).update(others)

@@ -129,7 +129,7 @@ def delayed(b: Shaped, x: Shaped, ahead: bool = False) -> Any:
     return convolve_all(x, b)[..., :n]
 
 
-recursion = _Recursion("recursion")
+recursion: _Recursion = _Recursion("recursion")
 
 
 @primitive

@@ -137,7 +137,7 @@ class _SparseSolve(General):
         return linear_sparse_solve(data, rows, cols, right, adjoint=adjoint)
 
 
-sparse_solve = _SparseSolve("sparse_solve")
+sparse_solve: _SparseSolve = _SparseSolve("sparse_solve")
 
 
 @primitive

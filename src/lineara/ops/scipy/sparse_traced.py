@@ -29,14 +29,17 @@ class SparseValues:
     It is no instance of SciPy's classes, but supports their operators.
     """
 
+    data: Any
+    base: type
+
     __array_ufunc__ = None
-    __array_priority__ = 20.0
+    __array_priority__: float = 20.0
     ndim = 2
 
     def __init__(self, data: Any, rows: Any, cols: Any, shape: Any, base: type) -> None:
         self.data, self.base = data, base
         self.row, self.col = (np.asarray(v, np.intp) for v in (rows, cols))
-        self.shape = tuple(int(n) for n in shape)
+        self.shape: tuple[int, ...] = tuple(int(n) for n in shape)
 
     def _with(self, data: Leaf) -> "SparseValues":
         return SparseValues(data, self.row, self.col, self.shape, self.base)
@@ -592,6 +595,9 @@ for _names, _works in {
 class Factors:
     """The stand-in for `splu`'s result for a traced matrix: solves systems with it."""
 
+    shape: Any
+    a: Any
+
     def __init__(self, a: Any) -> None:
         self.a, self.shape = a, a.shape
 
@@ -622,6 +628,9 @@ _with_factors("factorized", lambda factors: factors.solve)
 
 class PlainFactors:
     """SciPy's factors of a plain matrix, for right sides that may be traced."""
+
+    shape: Any
+    lu: Any
 
     def __init__(self, lu: Any) -> None:
         self.lu, self.shape = lu, lu.shape

@@ -171,8 +171,8 @@ def _times_log(name: str, primitive: Any, logarithm: Any, pole: float) -> Any:
     return product
 
 
-times_log = _times_log("xlogy", xlogy, log, 0.0)
-times_log1p = _times_log("xlog1py", xlog1py, log1p, -1.0)
+times_log: Any = _times_log("xlogy", xlogy, log, 0.0)
+times_log1p: Any = _times_log("xlog1py", xlog1py, log1p, -1.0)
 
 
 # --- one argument more, or fewer -----------------------------------------------------------------
@@ -410,16 +410,16 @@ def _spherical(name: str, before: float, after: float) -> Any:
     return bessel
 
 
-spherical_jn = _spherical("jn", 1, -1)
-spherical_yn = _spherical("yn", 1, -1)
-spherical_in = _spherical("in", 1, 1)
-spherical_kn = _spherical("kn", -1, -1)
+spherical_jn: Any = _spherical("jn", 1, -1)
+spherical_yn: Any = _spherical("yn", 1, -1)
+spherical_in: Any = _spherical("in", 1, 1)
+spherical_kn: Any = _spherical("kn", -1, -1)
 sinc = elementwise(  # smooth at 0 to all orders, as no quotient is
     "sinc", lambda y, x: -math.pi * spherical_jn(1, math.pi * x), host=True
 )
 implements(np.sinc)(sinc)
-sine_integral = kernel("sine_integral", lambda y, x: spherical_jn(0, x), array=part("sici", 0))
-hyperbolic_sine_integral = kernel(
+sine_integral: Any = kernel("sine_integral", lambda y, x: spherical_jn(0, x), array=part("sici", 0))
+hyperbolic_sine_integral: Any = kernel(
     "hyperbolic_sine_integral", lambda y, x: spherical_in(0, x), array=part("shichi", 0)
 )
 _several("sici", sine_integral, cosine_integral)

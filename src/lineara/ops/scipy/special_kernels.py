@@ -307,9 +307,9 @@ def _of_first_orders(name: str, zeroth: str, first: str, sign: int) -> Values:
     return call
 
 
-jv = _of_first_orders("jv", "j0", "j1", -1)
-iv = _of_first_orders("iv", "i0", "i1", 1)
-ive = _of_first_orders("ive", "i0e", "i1e", 1)
+jv: Values = _of_first_orders("jv", "j0", "j1", -1)
+iv: Values = _of_first_orders("iv", "i0", "i1", 1)
+ive: Values = _of_first_orders("ive", "i0e", "i1e", 1)
 
 
 # --- scaled Bessel functions and the Faddeeva function far out ----------------------------------

@@ -43,7 +43,7 @@ class OneOf(Traced):
 
     def __init__(self, tag: Leaf, trees: Sequence[Tree]) -> None:
         self.tag: Any = tag
-        self.trees = tuple(trees)
+        self.trees: tuple[Tree, ...] = tuple(trees)
         self.valued: Any = None  # of a variable that may have no value: what it is if it has one
 
     def __repr__(self) -> str:

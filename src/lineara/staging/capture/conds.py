@@ -115,14 +115,22 @@ def perhaps_of(way: Mixed, n: str) -> OneOf:
 class Form:
     """A `cond` under construction, from the records of its two blocks."""
 
+    ways: list[dict[Any, Any]]
+    variables: Variables
+    test: Any
+    level: StagedLevel
+    left: list[Way]
+    blocks: Sequence[Written]
+    before: dict[Any, Any]
+
     def __init__(
         self, level: StagedLevel, test: Any, blocks: Sequence[Written], before: dict[Any, Any],
         variables: Variables,
     ) -> None:  # fmt: skip
         self.level, self.test, self.blocks = level, test, blocks
-        self.records = [b.record for b in blocks]
+        self.records: list[Record] = [b.record for b in blocks]
         self.ways, self.left = [b.values for b in blocks], [b.left for b in blocks]
-        self.codes = [*map(codes, self.left)]
+        self.codes: list[Codes] = [*map(codes, self.left)]
         self.before, self.variables = before, variables
 
     def write(self) -> Way:

@@ -84,7 +84,7 @@ class Consumed(Remembers):
     """A generator that one form alone iterates: what it holds is reached by its rounds."""
 
     def __init__(self, values: Iterable[Any]) -> None:
-        self.items = iter(values)
+        self.items: Iterator[Any] = iter(values)
 
     @property
     def f(self) -> Any:

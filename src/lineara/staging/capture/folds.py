@@ -58,11 +58,14 @@ def _at_line(body: Any) -> Any:
 class Folds:
     """The stand-ins, which write their rounds by the forms `for_` and `choose`."""
 
+    for_: Callable[..., Any]
+    choose: Callable[..., Any]
+
     def __init__(self, for_: Callable[..., Any], choose: Callable[..., Any]) -> None:
         self.for_, self.choose = for_, choose
         self.sum = functools.wraps(builtins.sum)(functools.partial(self._sum))
-        self.max = self._extreme(builtins.max, operator.gt)
-        self.min = self._extreme(builtins.min, operator.lt)
+        self.max: Any = self._extreme(builtins.max, operator.gt)
+        self.min: Any = self._extreme(builtins.min, operator.lt)
         self.builtins = (
             (builtins.sum, self.sum),
             (builtins.max, self.max),

@@ -49,8 +49,8 @@ class Guard:
 
     def __init__(self, snapshot: Snapshot, arrays: Collection[int] = (), inputs: Any = ()) -> None:
         every = snapshot.watched()
-        self.watched = [_as_input(w) if id(w.thing) in arrays else w for w in every]
-        self.reached = snapshot.seen
+        self.watched: list[Watched] = [_as_input(w) if id(w.thing) in arrays else w for w in every]
+        self.reached: set[int] = snapshot.seen
         self.inputs: list[np.ndarray] = inputs
         self.terms: list[Term] = []  # what its code asks
         self.code: Code | None = None  # made when it is asked first

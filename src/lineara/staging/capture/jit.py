@@ -113,6 +113,11 @@ class Jitted(Remade, Remembers):
     history     why the function was captured each time
     """
 
+    fallback: bool
+    f: Any
+    exact: bool
+    engine: Engine | str
+
     __lineara_leaf__ = True  # it is a function, and no container
 
     def __new__(cls, *args: Any, **kwargs: Any) -> "Jitted":
@@ -128,12 +133,12 @@ class Jitted(Remade, Remembers):
     ) -> None:
         functools.update_wrapper(self, f)
         self.f, self.exact, self.fallback, self.engine = f, exact, fallback, engine
-        self.name = getattr(f, "__name__", type(f).__name__)
+        self.name: Any | str = getattr(f, "__name__", type(f).__name__)
         self.programs: dict[Any, Captured] = {}
         self.constants: dict[Structure, dict[int, str]] = {}
         self.history: list[str] = []
-        self.refused = set[Any]()  # the forms that cannot be captured: f runs as it is
-        self.rooms = Rooms()
+        self.refused: set[Any] = set[Any]()  # the forms that cannot be captured: f runs as it is
+        self.rooms: Rooms = Rooms()
         self.recent: tuple[Quick, ...] = ()  # programs that calls of their form may run at once
         self.parts: list[Any] = []  # of what of them is machine code now
         self.table: Any = None  # which that reads

@@ -75,6 +75,10 @@ class Loop:
     test      the condition of a round
     """
 
+    variables: Variables
+    rounds: object
+    go: object
+
     def __init__(
         self, variables: Variables, body: Callable[..., Way], at: Callable[[Any], Any] | None,
         rounds: object, test: Callable[[], Any] | None, go: object,
@@ -84,28 +88,28 @@ class Loop:
         self.level, self.reading = level_of_trace(), now
         self.variables, self.body, self.at = variables.with_entries(), body, at
         self.rounds, self.test, self.go = rounds, test, go
-        self.alone = {n for n, cell in variables.cells.items() if _is_alone(cell)}
-        self.all = self.variables.all()
-        self.before = self.all[0]
+        self.alone: set[Any] = {n for n, cell in variables.cells.items() if _is_alone(cell)}
+        self.all: tuple[dict[Any, Any], list[Any]] = self.variables.all()
+        self.before: dict[Any, Any] = self.all[0]
         self.slots: dict[Place, Joined] = {}  # the places that it carries, as it began
         self.cells: list[Cell] = []
         self.steps: dict[Entry, int] = {}  # by how much lists grow in every round
         self.lengths: dict[Entry, tuple[Count, Count]] = {}  # of lists, before and after a round
-        self.guess = object()  # that a number of Python's comes to be of either kind
+        self.guess: object = object()  # that a number of Python's comes to be of either kind
         self.guessed: tuple[list[str], list[Cell]] = [], []  # what it carries by its source alone
         self.written: set[Place] = set()  # carried variables whose arrays the body writes
-        self.left = False  # whether a round may be left by a break or a return
-        self.codes = frozenset[int]()  # how it may be left
+        self.left: bool = False  # whether a round may be left by a break or a return
+        self.codes: frozenset[int] = frozenset[int]()  # how it may be left
         self.missed: set[str] = set()  # variables that a round read where they may have no value
         self.perhaps: Any = {}  # variables that have a value on some of these ways
-        self.endless = False  # whether the condition holds whatever the values
+        self.endless: bool = False  # whether the condition holds whatever the values
         self.asked: Any = None  # what the condition gave at the end of a round
 
     def write(self) -> Way:
         """Write the loop, once its carries are known; how it was left."""
         for trial in range(TRIALS):
             mark, refused, body, settled = self.level.mark(), [*threads.refused], None, None
-            self.snapshot = Snapshot(self.body, self.test)
+            self.snapshot: Snapshot = Snapshot(self.body, self.test)
             if iterators := self.snapshot.advances():
                 raise StagingError(
                     f"a loop that depends on staged values reaches an iterator or file made "

@@ -82,13 +82,13 @@ class Recording:
     def __init__(
         self, around: StagedLevel, like: str, formals: Sequence[tuple[str, Seen]], name: str = ""
     ) -> None:
-        self.name = name or around.name_of_definition(like)
-        self.open = open_definition(around)
-        self.level = self.open.__enter__()
+        self.name: str = name or around.name_of_definition(like)
+        self.open: open_definition = open_definition(around)
+        self.level: StagedLevel = self.open.__enter__()
         self.level.hands_on = True
-        self.nodes = [self.level.formal(n, known) for n, known in formals]
-        self.formals = [n.now().v.var for n in self.nodes]
-        self.copied = len(self.level.shared.copied)
+        self.nodes: list[Any] = [self.level.formal(n, known) for n, known in formals]
+        self.formals: list[Any] = [n.now().v.var for n in self.nodes]
+        self.copied: int = len(self.level.shared.copied)
 
     def end(self, trees: Mapping[Any, Tree]) -> Record:
         """The record of the block, which leaves these."""

@@ -77,6 +77,9 @@ class _Split(NamedTuple):
 class Region:
     """A block in a try while it is written, with the splits in it."""
 
+    variables: Variables
+    blocks: Sequence[Any]
+
     def __init__(self, blocks: Sequence[Any], variables: Variables) -> None:
         self.blocks, self.variables = blocks, variables.with_entries()
         self.level: Any = tracing()

@@ -33,10 +33,12 @@ class Items:
     """
 
     __slots__ = ("_next", "at", "every", "rounds", "stacked")
+    rounds: Any
+    at: Any
 
     def __init__(self, rounds: Any, at: Any, *of: "Items", stacked: Stacked | None = None) -> None:
         self.rounds, self.at = rounds, at
-        self.every = rounds  # of the statement that goes through these, perhaps in parts
+        self.every: Any = rounds  # of the statement that goes through these, perhaps in parts
         self._next = 0
         own = [] if stacked is None else [(stacked, stacked.mark)]
         self.stacked = [*own, *[pair for items in of for pair in items.stacked]]
@@ -94,6 +96,10 @@ def went_on(x: Iterator[Any]) -> StagingError:
 
 class Range:
     """A range some of whose ends are staged: it is gone through, and no more is known of it."""
+
+    stop: Any
+    step: int
+    start: Any
 
     def __init__(self, start: Any, stop: Any, step: int) -> None:
         self.start, self.stop, self.step = start, stop, step

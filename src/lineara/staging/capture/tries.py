@@ -47,6 +47,10 @@ class Handler(Remembers):
     asks    whether it may ask which exception it is
     """
 
+    name: str
+    block: Block
+    asks: bool
+
     def __init__(
         self, kinds: Callable[[], Any] | None, block: Block, name: str, asks: bool
     ) -> None:

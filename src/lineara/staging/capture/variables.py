@@ -103,7 +103,7 @@ class Variables:
             if isinstance(b, FunctionType):
                 every |= zip(b.__code__.co_freevars, b.__closure__ or (), strict=True)
         self.cells: dict[Any, CellType | Entry] = {n: c for n, c in every.items() if n in names}
-        self.others = [cell for name, cell in every.items() if name not in names]
+        self.others: list[CellType] = [cell for name, cell in every.items() if name not in names]
 
     def with_entries(self) -> "Variables":
         """The same variables, to which entries of containers are added for one form."""
