@@ -209,7 +209,7 @@ class Folds:
     """Which boxes are shut: those deeper than a number, and those with the ids given."""
 
     def __init__(self, fold: int | Collection[int] | None) -> None:
-        self.depth = fold if isinstance(fold, int) else None
+        self.depth: int | None = fold if isinstance(fold, int) else None
         self.ids = frozenset() if fold is None or isinstance(fold, int) else frozenset(fold)
 
     def __call__(self, node: Node, depth: int) -> bool:

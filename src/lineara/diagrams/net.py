@@ -39,6 +39,8 @@ class Wire:
     """
 
     __slots__ = ("id", "line", "linear", "name", "source", "target", "type")
+    name: str
+    line: str
 
     def __init__(self, type: Type, id: int | None = None, linear: bool = False) -> None:
         self.type: Type = type
@@ -77,7 +79,7 @@ class Node:
         self.net: Net = net
         self.kind: str = kind
         self.name: str = name
-        self.data = data
+        self.data: Any = data
         self.bodies: tuple[Net, ...] = tuple(bodies)
         self.ins: Wires = ()
         self.outs: Wires = ()

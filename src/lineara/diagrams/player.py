@@ -74,6 +74,13 @@ class Reel:
     `still` says that each moment is laid out by itself; else places are given at the end.
     """
 
+    told: Told | None
+    texts: bool
+    still: bool
+    steps: int
+    namer: Namer
+    film: Film
+
     def __init__(
         self,
         names: Mapping[int, str] | None = None,

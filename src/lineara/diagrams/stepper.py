@@ -71,8 +71,8 @@ class Frame:
         self.kind = kind
         self.pair = pair
         self.net = net
-        self.id = Node(net, kind).id
-        self.left = len(pair.f.nodes)
+        self.id: int = Node(net, kind).id
+        self.left: int = len(pair.f.nodes)
         self.gone: set[int] = set()
         self.missing: dict[int, int] = {}  # how many of the wires that a node waits for
         self.front: dict[Wire, Wire | None] = {}  # wires of the body and what they are outside
@@ -127,8 +127,8 @@ class Derivation:
 
     @refusing
     def __init__(self, net: Net) -> None:
-        self.meter = Meter()
-        self.root = Net(self.meter)
+        self.meter: Meter = Meter()
+        self.root: Net = Net(self.meter)
         self.log: list[Step] = []
         self.frames: dict[Net, list[Frame]] = {}
         self.pairs: list[Pair] = []

@@ -51,7 +51,7 @@ class Namer:
 
     def __init__(self, names: Mapping[int, str] | None = None) -> None:
         self.names: dict[int, str] = dict(names or {})
-        self.taken = set(self.names.values())
+        self.taken: set[str] = set(self.names.values())
         self.last: dict[str, int] = {}
         self.keys: dict[int, str] = {}
 

@@ -65,14 +65,14 @@ class Machine:
         entering: Sequence[Entering] = (),
     ) -> None:
         self.program = program
-        self.values = values or Numbers()
-        self.judge = Judge(program, "")
+        self.values: Numbers = values or Numbers()
+        self.judge: Judge = Judge(program, "")
         self.meter = meter
         self.entering = entering
         self.deaths: dict[ir.Block, Deaths] = program.noted["deaths"]  # of bodies entered so far
-        self.owners = Owners(weak=not self.values.recorded)
-        self.work = 0
-        self.written = 0
+        self.owners: Owners = Owners(weak=not self.values.recorded)
+        self.work: int = 0
+        self.written: int = 0
         self.dims: dict[ir.Var, int] = {}  # of the definition whose leaf is at hand
         self.costs: dict[Any, int | None] = program.noted["costs"]  # None: it depends on tags
         self.sized: dict[Any, int | None] = {}  # likewise for leaves with dimensions
@@ -548,7 +548,7 @@ class Fuel:
     """What looks on as definitions are entered, and stops after so many."""
 
     def __init__(self, left: int) -> None:
-        self.left = left
+        self.left: int = left
 
     def __call__(self, machine: Machine, name: str, values: list[Any]) -> None:
         """Count a call or a round of a loop."""
@@ -564,7 +564,7 @@ class Interpreter(Engine):
     """The reference engine: it takes every program, and can all that may be asked."""
 
     name = "interpreter"
-    can = frozenset(CAPABILITIES)
+    can: frozenset[str] = frozenset(CAPABILITIES)
 
     def evaluate(self, program: Program, name: str, values: list[Any], ask: Ask) -> Outcome:
         """Walk the program."""

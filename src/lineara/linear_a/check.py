@@ -123,11 +123,13 @@ class Judge:
     ) -> None:
         self.program = program
         self.name = name
-        self.known = {} if known is None else known  # of primitives, by their argument types
+        self.known: dict[Any, ArrayType] = (
+            {} if known is None else known
+        )  # of primitives, by their argument types
         self.scope: set[ir.Var] = set()
         self.used: set[ir.Var] = set()  # linear ones too: once is all they may
         self.names: set[str] = set()
-        self.depth = 0
+        self.depth: int = 0
         self.at: Any = None  # the binding or leaf that is being judged
         self.dims: set[Any] | None = None  # what dimensions may be, if that is judged
         self.numbers: dict[Any, int] = {}  # what a text binds to numbers, before it has instances

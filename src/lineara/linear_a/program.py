@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from lineara.facts.pickled import Making, Remade
 from lineara.facts.types import (
@@ -84,7 +84,7 @@ class Program(Remade):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Program) and str(self) == str(other)
 
-    __hash__ = object.__hash__
+    __hash__: ClassVar[Callable[[object], int]] = object.__hash__
 
     def made_by(self) -> Making:
         """The program itself, without what evaluations have found out about it."""

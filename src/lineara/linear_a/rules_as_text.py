@@ -39,7 +39,7 @@ class Emitter:
     """Bindings as they are written down."""
 
     def __init__(self, names: ir.Names | None = None, samples: Samples = NO_SAMPLES) -> None:
-        self.names = names or ir.Names()
+        self.names: ir.Names = names or ir.Names()
         self.samples = samples  # what rules see for dimensions that are variables
         self.bindings: list[ir.Binding] = []
         self.like = "k"  # what results of operations on values are called
@@ -211,10 +211,10 @@ class Boxed(Operand):
     __slots__ = ("emitter", "var")
 
     def __init__(self, emitter: Emitter, var: ir.Var) -> None:
-        self.emitter = emitter
-        self.var = var
+        self.emitter: Emitter = emitter
+        self.var: ir.Var = var
         samples = emitter.samples
-        self.type = var.type if samples is NO_SAMPLES else samples.type(var.type)
+        self.type: Any = var.type if samples is NO_SAMPLES else samples.type(var.type)
 
     def interpret(self, primitive: Primitive, args: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Write it down."""

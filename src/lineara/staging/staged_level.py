@@ -96,9 +96,9 @@ class Shared:
         self.doubtful: list[Any] = []  # containers that may not be changed any more
         self.lasting = False  # whether the condition of a loop is asked
         self.errors = np.geterr()  # how NumPy's errors are handled where the program runs
-        self.passes = 0.0  # seconds that passes have taken
+        self.passes: float = 0.0  # seconds that passes have taken
         self.error_state = by_signature.error_state()
-        self.errors_seen = self.error_state()  # an object for that
+        self.errors_seen: object = self.error_state()  # an object for that
 
     def program(self, *more: ir.Def) -> Program:
         """The definitions so far, and more."""
@@ -230,13 +230,13 @@ class StagedLevel(Level):
         self.X = self.XG = type("TracedArray", (Array,), body | fixed)
         own = {k: v for k, v in body.items() if k not in ("__array__", "__float__", "__complex__")}
         own |= {"k": None, "has_variable": False, "sign": "A"}
-        self.of_arrays = {}
+        self.of_arrays: dict[type, type] = {}
         self.XW = type("TracedArray", (StagedArray, Array), own)
 
     def start(self, tape: list[Any] | None = None) -> None:
         """Begin a definition."""
         super().start(tape)
-        self.out = Emitter(ir.Names())
+        self.out: Emitter = Emitter(ir.Names())
         self.out.like = "v"
         self.beside: list[
             tuple[ir.Var, np.ndarray]
@@ -778,7 +778,7 @@ class open_definition(open_level):  # a context manager is named as a function i
 
     def __init__(self, around: StagedLevel) -> None:
         super().__init__(StagedLevel)
-        self.around = around
+        self.around: StagedLevel = around
 
     def __enter__(self) -> StagedLevel:
         self.level: StagedLevel = super().__enter__()

@@ -79,7 +79,7 @@ class Stages:
         run: bool = False,
     ) -> None:
         self.staged = staged
-        self.operands = staged.operands(args, kwargs)
+        self.operands: list[Any] = staged.operands(args, kwargs)
         staged.definition.test(self.operands)
         f = staged.name
         nl, lin, back = f + JVP + NL, f + JVP + LIN, f + JVP + LIN + T
@@ -95,8 +95,8 @@ class Stages:
         for _, _, go in passes:
             program = go(program)
             programs.append(program)
-        self.program = check(program)
-        self.whole = check(with_vjp(programs[-2], f))
+        self.program: Program = check(program)
+        self.whole: Program = check(with_vjp(programs[-2], f))
         whole = Works(self.whole)
         works, tape_bytes = (_counted if run else _foretold)(f, whole, self.program, self.operands)
         self.stages: list[Stage] = []
@@ -114,7 +114,7 @@ class Stages:
             else certified(staged.program, f, policy, self.operands)
         )
         value, forward, _, reverse, *_ = works
-        self.certificate = replace(  # that of the stages that are shown
+        self.certificate: Certificate = replace(  # that of the stages that are shown
             proved, value=value, forward=forward, reverse=reverse, tape_bytes=tape_bytes
         )
 

@@ -238,6 +238,9 @@ class Staged(Remade):
                       beside its result
     """
 
+    inputs: list[np.ndarray]
+    constants: list[Any]
+
     def __init__(
         self,
         definition: Definition,
@@ -469,21 +472,21 @@ class Given:
         refuse_foreign(leaves, "trace")
         numbers = [_is_formal(v) for v in leaves]
         whole = any([kind_of_number(v) == "i" for v in leaves])
-        self.promote = promotes and whole and not any(numbers)
+        self.promote: bool = promotes and whole and not any(numbers)
         self.nodes: list[tuple[Any, Any]] = []
         self.leaves = leaves
         self.read: list[tuple[Any, Any]] = []  # the nodes, with the leaves that they stand for
         names = ir.Names()
         wanted = [names(n) for n in names_of_leaves(f, args, kwargs)]
         level.out.names = ir.Names(wanted)
-        self.places = Places()
-        self.args = [self._lifted(a) for a in args]
-        self.kwargs = {k: self._lifted(v) for k, v in kwargs.items()}
+        self.places: Places = Places()
+        self.args: list[Any] = [self._lifted(a) for a in args]
+        self.kwargs: dict[str, Any] = {k: self._lifted(v) for k, v in kwargs.items()}
         self._sources = [*args, *kwargs.values()]
         types = [self.type(v) for v in leaves]
         constants = tuple([None if t else _plain(v) for v, t in zip(leaves, types, strict=True)])
-        self.signature = Signature(structure, tuple(types), constants)
-        self.lays = tuple(
+        self.signature: Signature = Signature(structure, tuple(types), constants)
+        self.lays: tuple[tuple[int, ...] | None, ...] = tuple(
             [strides_of(v) if t else None for v, t in zip(leaves, types, strict=True)]
         )
         self.weak = tuple([weakness(v) for v in leaves])

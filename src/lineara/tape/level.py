@@ -92,11 +92,13 @@ class Level:
         self.asked: list[bool] = []  # filled once a dict or a set was asked for a number
         self.unwritten: dict[int, np.ndarray] = {}  # by id: plain arrays that nobody writes
         self.locks: Locks = Locks()
-        self.open = False
+        self.open: bool = False
         self.outer: Level | None = None  # the level around this one, in the same thread
-        self.swept = False  # the sweep has marked the nodes of the tape as leaked
-        self.keep_copies = False  # residuals outlive the trace: copy, do not lock
-        self.plans = False  # whether calls may have a plan: not where each operation is watched
+        self.swept: bool = False  # the sweep has marked the nodes of the tape as leaked
+        self.keep_copies: bool = False  # residuals outlive the trace: copy, do not lock
+        self.plans: bool = (
+            False  # whether calls may have a plan: not where each operation is watched
+        )
         self.thread: int = threading.get_ident()
         self.kinks: Any = None  # what decides at kinks, in place of the defaults
         self.scopes: dict[str, dict[str, Any]] = {}  # what names mean in generated code, by class

@@ -55,8 +55,8 @@ class Code:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.entry: list[str] = []  # lines that run once, before all others
-        self.label = "start"
-        self.names = 0
+        self.label: str = "start"
+        self.names: int = 0
         self.declared: dict[str, str] = {}  # functions outside, and their types
 
     def name(self, like: str = "") -> str:
@@ -122,14 +122,16 @@ class Code:
 class Emitter(Code):
     """One program on its way to machine code."""
 
+    label: Any
+
     def __init__(self, program: Program, trusting: bool = False, exact: bool = True) -> None:
         super().__init__()
         self.program = program
         self.exact = exact  # every bit is the interpreter's
-        self.judge = Judge(program, "")
+        self.judge: Judge = Judge(program, "")
         self.trusting = trusting  # factors of masked products are taken as they are
-        self.doubt = ""  # the register that says whether a factor was not finite
-        self.demand = Demand(program, trusting)
+        self.doubt: str = ""  # the register that says whether a factor was not finite
+        self.demand: Demand = Demand(program, trusting)
         self.frames: list[Iterable[nm.Held]] = []
         self.reserved: list[Iterable[nm.Held]] = []  # memory of loops, which a round may write
         self.slots: list[nm.Buffer] = []
@@ -140,16 +142,16 @@ class Emitter(Code):
         self.emptied: list[tuple[int, str, list[nm.Arena]]] = []  # lines where others are emptied
         self.open: list[str] = []  # the definitions that are being written
         self.deaths: dict[str, Deaths] = {}
-        self.leaves = 0
-        self.rolled = 0  # loops that are not unrolled
+        self.leaves: int = 0
+        self.rolled: int = 0  # loops that are not unrolled
         self.in_blocks = False  # whether loops over places are parts of a larger one
-        self.trying = False  # whether the lines are emitted on trial and dropped
-        self.scratch = 1
+        self.trying: bool = False  # whether the lines are emitted on trial and dropped
+        self.scratch: int = 1
         self.helpers: dict[str, str] = {}  # functions of this module, by their names
         self.taped: list[Taped] = []  # columns of tapes
         self.fused: list[tuple[str, tuple[str, ...]]] = []  # in words, and the user's places
         self.listed = False  # whether the program's lines stand in the text, as comments
-        self.place = ""  # the user's, of what is being written, if that is listed
+        self.place: str = ""  # the user's, of what is being written, if that is listed
         self.origins: dict[int, tuple[nm.Held, str]] = {}  # of values, by identity: likewise
         self.addresses: dict[
             str, int

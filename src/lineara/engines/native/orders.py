@@ -28,6 +28,9 @@ LONG = 256
 class OfLine(Function):
     """A function of the module that reads a line of one kind of numbers."""
 
+    n: int
+    kind: str
+
     def __init__(self, name: str, kind: str, n: int, parameters: str) -> None:
         super().__init__(f"lineara.{name}.{kind}.{n}", parameters, False)
         self.kind, self.n = kind, n

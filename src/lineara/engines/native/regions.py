@@ -57,13 +57,15 @@ class Line(NamedTuple):
 class Region:
     """The region that begins at a binding of a block, or none."""
 
+    count: int
+
     def __init__(
         self, em: Emitter, block: ir.Block, start: int, runs: set[int], env: dict[ir.Var, nm.Held]
     ) -> None:
         self.em = em
         self.block = block
         self.env = env
-        self.n = 0
+        self.n: int = 0
         self.lines: list[Line] = []
         self.early: list[int] = []  # small bindings that lines need
         self.inside: dict[ir.Var, nm.Arr] = {}  # what lines make, in memory that is not there
@@ -243,7 +245,7 @@ class Region:
                     self.outputs[line.var] = em.array(line.type)
                     made.append(self.outputs[line.var])
             rows = self.rows()
-            self.in_loop = self.n % rows == 0 and rows < self.n
+            self.in_loop: bool = self.n % rows == 0 and rows < self.n
             if rows == self.n:
                 self.rows_from(nm.Affine(0), rows)
             else:

@@ -25,6 +25,11 @@ FEW = 64
 class Rows:
     """The stacks of a loop that is being emitted."""
 
+    used: str
+    types: Sequence[Type]
+    em: Emitter
+    capacity: str
+
     def __init__(
         self,
         em: Emitter,
@@ -36,7 +41,7 @@ class Rows:
         self.em, self.r, self.count, self.types = em, r, count, types
         self.rows: list[nm.Held] = []
         self.kept: list[nm.Held] = []  # the columns, while the loop is emitted
-        self.grows = r.n is None and bool(types)
+        self.grows: bool = r.n is None and bool(types)
         self.arenas: list[nm.Arena] = []
         itself = nm.Affine(0, ((r, 1),))
         self.turned = nm.Num("i64", affine=itself)  # the round, told by the place of its row
@@ -52,7 +57,7 @@ class Rows:
                 em.entry.append(f"  store i64 0, ptr {place}")
             em.emptied.append((len(em.lines), self.used, self.arenas))
             em.line("")
-            self.begin = em.let(f"load i64, ptr {self.used}")
+            self.begin: str = em.let(f"load i64, ptr {self.used}")
 
     def push(self, position: nm.Num, values: Sequence[nm.Held]) -> None:
         """Put the values of a round to the rows."""
