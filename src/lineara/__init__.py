@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
     explore: Callable[..., Any]  # of a package above this one, which may not be imported here
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Coo",
