@@ -89,8 +89,16 @@ def test_the_methods_of_a_form_are_those_that_are_told():
 def test_the_readme_shows_code_and_fits_a_screen():
     lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
     assert code("\n".join(lines) + "\n")
-    assert len(lines) <= 70
+    assert len(lines) <= 90
     assert max(map(len, lines)) <= 150
+
+
+def test_the_comparisons_of_the_readme_are_those_of_the_file_of_measurements():
+    made = runpy.run_path(str(ROOT / "benchmarks" / "readme.py"))
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert made["BEGIN"] + made["table"]() + made["END"] in text
+    pictured = made["PICTURE"].read_text(encoding="utf-8")
+    assert all(f">{name}<" in pictured for name in made["gradients"]())
 
 
 def test_every_error_has_its_page_and_every_page_its_error():
