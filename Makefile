@@ -21,7 +21,7 @@ test-long: test-peers test-types test-distributed test-xla test-libraries test-c
 test-peers: .venv/with-test .venv/with-peers  # the same derivatives from torch, JAX and autograd
 	$(PY) -m pytest -q -n auto --all tests/peers
 
-test-distributed: .venv/with-test .venv/with-dask  # sums over chunks on clusters of processes, and what goes wrong there
+test-distributed: .venv/with-cluster  # sums over chunks on clusters of processes, and what goes wrong there
 	$(PY) -m pytest -q --all tests/distributed
 
 test-types: .venv/with-dev  # the mistakes of a user that pyright and mypy find
