@@ -85,7 +85,7 @@ format: .venv/with-dev  # mend what can be mended by a tool
 clean:
 	rm -rf .venv dist .pytest_cache .ruff_cache .hypothesis
 
-.venv/with-%: pyproject.toml | $(PY)
+.venv/with-%: pyproject.toml src/lineara/__init__.py | $(PY)
 	$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
 	@touch $@
 

@@ -13,6 +13,7 @@ from diagrams.test_layout import WORKED
 
 from lineara.__main__ import main
 from lineara.bridges.calculus_and_diagrams import diagram_of
+from lineara.bridges.python_and_diagrams import diagram
 from lineara.diagrams import check, history, parse, show
 from lineara.diagrams.adjoint import adjoint
 from lineara.diagrams.canonical import isomorphic
@@ -336,3 +337,15 @@ def test_the_examples_to_draw_are_worth_it(tmp_path, capsys):
     assert main(["diagram", *tangent, "-o", str(tmp_path / "f.svg")]) == 0
     assert main(["unzip", *tangent]) == 0
     assert "type f.tape = <f64, f64, f64>" in capsys.readouterr().out
+
+
+def chosen(x):
+    return np.sin(x) if x > 0.2 else x * x
+
+
+def test_a_page_of_a_traced_function_has_branches_in_the_place_of_frames():
+    net = diagram(chosen, 0.3, by="trace")
+    before = show(net)
+    assert "cond" in before
+    assert "if x > 0.2" in page(net)
+    assert show(net) == before

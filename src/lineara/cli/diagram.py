@@ -171,13 +171,12 @@ Write = Callable[[Net, argparse.Namespace], str]
 
 def _svg(net: Net, options: argparse.Namespace) -> str:
     if options.all:
-        return sheet(lowered(net), options.gradient, options.law)
+        return sheet(net, options.gradient, options.law)
     return svg(net, options.fold)
 
 
 def _html(net: Net, options: argparse.Namespace) -> str:
     title = f"{options.source}, step by step"
-    net = net if options.linear else lowered(net)
     with Progress("drawn", "steps") as told:
         return page(net, title, options.gradient, options.law, told=told)
 

@@ -15,6 +15,7 @@ from lineara.diagrams.evaluate import Probes, evaluate, gradient
 from lineara.diagrams.foliate import count_foliations, foliated, foliations, recomposed
 from lineara.diagrams.function_borders import cotangents
 from lineara.diagrams.layout import layout
+from lineara.diagrams.lowering import lowered
 from lineara.diagrams.net import Net, Node, Wire, compose, copied, identity, permutation, tensor
 from lineara.diagrams.parse import parse
 from lineara.diagrams.player import page
@@ -46,6 +47,7 @@ __all__ = [
     "identity",
     "isomorphic",
     "layout",
+    "lowered",
     "page",
     "parse",
     "permutation",

@@ -97,7 +97,8 @@ def forward(net: Net, node: Node, ins: Sequence[Wire]) -> tuple[Wires, Wires, In
         case "box":
             return _boxed(net, node, ins)
     raise DiagramError(
-        f"{node.kind} {node.name!r} has no derivative rule; put what it stands for in its place"
+        f"{node.kind} {node.name!r} has no derivative rule; lineara.diagrams.lowered puts what it "
+        "stands for in its place"
     )
 
 

@@ -212,7 +212,10 @@ class Evaluator:
             case "route":
                 nothing = zero(node.outs[0].type)
                 return (ins[1], nothing) if ins[0] else (nothing, ins[1])
-        raise DiagramError(f"{node.label} cannot be evaluated; put what it stands for in its place")
+        raise DiagramError(
+            f"{node.label} cannot be evaluated; lineara.diagrams.lowered puts what it stands for "
+            "in its place"
+        )
 
     def _opened(self, node: Node, e: Any) -> Sequence[Any]:
         if isinstance(e, Nothing):

@@ -26,6 +26,7 @@ from lineara.diagrams.as_linear_a import text
 from lineara.diagrams.cells import beside, cells
 from lineara.diagrams.film import Change, Film, short, written
 from lineara.diagrams.layout import layout, text_width
+from lineara.diagrams.lowering import lowered
 from lineara.diagrams.moments import (
     DRAWN,
     Moment,
@@ -36,7 +37,7 @@ from lineara.diagrams.moments import (
     simplified,
     steps_of,
 )
-from lineara.diagrams.net import Net, Node, Wire, copied, topological
+from lineara.diagrams.net import Net, Node, Wire, topological
 from lineara.diagrams.one_step import left
 from lineara.diagrams.pictured import Pictured, pictured
 from lineara.diagrams.refuse import refusing
@@ -204,7 +205,7 @@ def sheet(net: Net, gradient: bool = False, law: str = "") -> str:
         picture, shapes, names = drawn(m.net, namer=namer)
         seen.append((m, shapes, picture.width, picture.height, show(m.net, names)))
 
-    _play(net, gradient, law, visit)
+    _play(lowered(net), gradient, law, visit)
     parts, texts, y, wide = [], [], 0.0, 0.0
     for n, (m, shapes, width, height, shown) in enumerate(seen):
         said = f"{n}  {m.rule}  {m.said}" if m.rule else f"{n}  {m.said}"
@@ -227,7 +228,7 @@ def _play(net: Net, gradient: bool, law: str, visit: Visit) -> None:
         return
     if gradient:
         has_gradient(net)
-    d, _ = differentiated(copied(net), visit, DRAWN)
+    d, _ = differentiated(net, visit, DRAWN)
     if gradient:
         simplified(d.result(), visit, DRAWN)
 
@@ -286,7 +287,8 @@ def page(
     if is_swept(net):
         reel = sweep(net)
     else:
-        reel = derivation(net, law) if law else differentiation(copied(net), gradient, names, told)
+        net = lowered(net)
+        reel = derivation(net, law) if law else differentiation(net, gradient, names, told)
     words = SWEEP if is_swept(net) else REWRITING
     data = json.dumps(_data(reel, is_swept(net)), ensure_ascii=False, separators=(",", ":"))
     parts = {
