@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return command.run(options)
     except LinearaError as error:
-        print(error.message, file=sys.stderr)
+        print(error, file=sys.stderr)
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
     except BrokenPipeError:  # the reader, `head` for one, has seen enough

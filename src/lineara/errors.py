@@ -117,6 +117,17 @@ def user_place() -> str:
     return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
+def raised_at(error: BaseException) -> str:
+    """The user's line that an error comes from, as `user_line` has it, or the empty string."""
+    line, trace = "", error.__traceback__
+    while trace is not None:
+        code = trace.tb_frame.f_code
+        if is_user_file(_file(trace.tb_frame)):
+            line = describe_line(code.co_filename, trace.tb_lineno, code.co_name)
+        trace = trace.tb_next
+    return line
+
+
 def describe_line(filename: str, lineno: int, function: str) -> str:
     """`model.py:12 in loss: y = x @ w`."""
     source = linecache.getline(filename, lineno).strip()

@@ -328,7 +328,7 @@ def test_the_command_draws_a_linear_graph(tmp_path, capsys):
     assert len(data_of(out.read_text())["shots"]) == 3
     assert main([*source, "--step", "3"]) == 2
     assert capsys.readouterr().err == (
-        "diagram: --linear draws a module:function, without --step, --all, --gradient and --law\n"
+        "diagram: --linear draws a function, without --step, --all, --gradient and --law\n"
     )
 
 

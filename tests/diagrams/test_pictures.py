@@ -129,12 +129,13 @@ def test_a_function_is_drawn(capsys):
     [
         (["no.pb"], 1, "no.pb: cannot be read: No such file or directory"),
         (["no.txt"], 2, "diagram: no.txt is neither of FILE.pb (calculus), FILE.lina (Linear "
-         "A), FILE.diagram (the notation of diagrams) or module:function"),
-        (["no_such_module:f"], 1, "no_such_module: cannot be imported: No module named "
-         "'no_such_module'"),
+         "A), FILE.diagram (the notation of diagrams), FILE.py:function or module:function"),
+        (["no_such_module:f"], 1, "no_such_module cannot be imported: "
+         "ModuleNotFoundError: No module named 'no_such_module'"),
         (["math:nothing"], 1, "math has no function nothing"),
         (["math:frexp"], 1, "math.frexp is no function whose source can be read\n"
-         "with --args, a JSON list of arguments, frexp is traced instead"),
+         "with --args it is traced instead: a JSON list with a value for each parameter: --args "
+         "'[x]'"),
         (["a.diagram", "--step", "-1"], 2, "diagram: --step is a number from 0 on, not -1"),
         (["a.diagram", "--step", "99"], 1, "a.diagram: the differentiation ends after 7 steps; "
          "--step 99 is none of them"),

@@ -23,7 +23,7 @@ from lineara.calculus.program import Program, program_of
 from lineara.calculus.symbols import Symbol, standard
 from lineara.calculus.syntax import Declaration, File, Param, Syntax
 from lineara.calculus.terms import Term
-from lineara.errors import CalculusError
+from lineara.errors import CalculusError, is_library_file, is_user_file
 from lineara.facts.hints import Leaf
 from lineara.facts.primitive import registry
 from lineara.text.language import Source
@@ -75,9 +75,15 @@ class _Reader:
             return self.names[f]
         if f in self.open:
             raise asked.wrong(at, f"{f.__name__} is called by what it calls; write one recursion")
-        text, node = _source(f)
         self.open.append(f)
-        body = _Function(self, f, text).closed(node)
+        try:
+            text, node = _source(f)
+            body = _Function(self, f, text).closed(node)
+        except CalculusError:
+            file = f.__code__.co_filename
+            if is_user_file(file) or is_library_file(file):
+                raise
+            raise asked.wrong(at, f"{_called(f)} has no counterpart in the calculus") from None
         self.open.pop()
         name = _named(f.__name__ if f.__name__.isidentifier() else "function")
         while name in self.names.values() or name in standard():

@@ -3,16 +3,13 @@
 import argparse
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
-
-import numpy as np
 
 from lineara.bridges.calculus_and_diagrams import diagram_of as diagram_of_term
 from lineara.bridges.python_and_diagrams import diagram
 from lineara.calculus.program import program
 from lineara.cli import commands
-from lineara.cli.json_values import read_arguments
+from lineara.cli.functions import SOURCE, arguments_of, function_of, is_function, said, wanted
 from lineara.cli.progress import Progress
 from lineara.diagrams import Derivation, Net, check, parse, show, snapshot
 from lineara.diagrams.from_programs import diagram_of as diagram_of_program
@@ -22,8 +19,7 @@ from lineara.diagrams.svg import svg
 from lineara.errors import CalculusError, DiagramError
 
 SOURCES = (
-    "FILE.pb (calculus), FILE.lina (Linear A), FILE.diagram (the notation of diagrams) or "
-    "module:function"
+    f"FILE.pb (calculus), FILE.lina (Linear A), FILE.diagram (the notation of diagrams), {SOURCE}"
 )
 
 
@@ -33,13 +29,13 @@ class Usage(Exception):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The program, which step of its differentiation, and where the picture goes."""
-    parser.add_argument("source", metavar="FILE|module:function", help=SOURCES)
+    parser.add_argument("source", metavar="FILE|FILE.py:function", help=SOURCES)
     parser.add_argument("--def", dest="name", metavar="f", help="a definition, not the file's term")
     parser.add_argument("--args", metavar="LIST", help="a JSON list at which to trace a function")
     parser.add_argument(
         "--linear",
         action="store_true",
-        help="of module:function: the linear graph of its derivative at --args, and a sweep back",
+        help="of a function: the linear graph of its derivative at --args, and a sweep back",
     )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--step", type=int, metavar="K", help="after K steps of differentiation")
@@ -98,9 +94,8 @@ def _read(options: argparse.Namespace) -> Net:
             except DiagramError as error:
                 raise DiagramError(f"{source}: {error.message}") from None
             return net
-    if ":" in source:
-        module, _, name = source.rpartition(":")
-        return _function(module, name, options)
+    if is_function(source):
+        return _function(options)
     raise Usage(f"{source} is neither of {SOURCES}")
 
 
@@ -126,24 +121,18 @@ def _linear_a(file: str, name: str | None) -> Net:
         return diagram_of_program(read, d.name).net
 
 
-def _function(module: str, name: str, options: argparse.Namespace) -> Net:
-    """The diagram of a function in a module: of numbers, or traced at --args."""
-    if "" not in sys.path:
-        sys.path.insert(0, "")
+def _function(options: argparse.Namespace) -> Net:
+    """The diagram of a function: of numbers, or traced at --args."""
+    f = function_of(options.source)
+    traced = options.linear or options.args is not None
+    args = arguments_of(f, options.args) if traced else []
     try:
-        module_of_f = import_module(module)
-    except ImportError as error:
-        raise DiagramError(f"{module}: cannot be imported: {error}") from None
-    f = getattr(module_of_f, name, None)
-    if not callable(f):
-        raise DiagramError(f"{module} has no function {name}")
-    args = [] if options.args is None else read_arguments(options.args)
-    try:
-        by = "linear" if options.linear else ""
-        return diagram(f, *[np.array(a, float) if isinstance(a, list) else a for a in args], by=by)
+        with said(f"{options.source} failed at these arguments"):
+            return diagram(f, *args, by="linear" if options.linear else "")
     except CalculusError as error:
-        hint = f"{error.message}\nwith --args, a JSON list of arguments, {name} is traced instead"
-        raise DiagramError(error.message if args else hint) from None
+        if args:
+            raise
+        raise DiagramError(f"{error}\nwith --args it is traced instead: {wanted(f)}") from None
 
 
 def _asked(net: Net, options: argparse.Namespace) -> Net:
@@ -191,9 +180,8 @@ _FORMATS: dict[str, Write] = {".svg": _svg, ".html": _html, ".diagram": _notatio
 def _format(options: argparse.Namespace) -> Write:
     suffix = ".svg" if options.out is None else Path(options.out).suffix
     changed = options.step is not None or options.all or options.gradient or options.law
-    is_file = Path(options.source).suffix in (".pb", ".lina", ".diagram")
-    if options.linear and (changed or is_file or ":" not in options.source):
-        raise Usage("--linear draws a module:function, without --step, --all, --gradient and --law")
+    if options.linear and (changed or not is_function(options.source)):
+        raise Usage("--linear draws a function, without --step, --all, --gradient and --law")
     if suffix not in _FORMATS:
         raise Usage(f"-o {options.out}: pictures end in {', '.join(_FORMATS)}")
     if suffix == ".html" and options.step is not None:

@@ -162,6 +162,19 @@ _FLOAT = ArrayType((), np.dtype(float))
 
 
 def _array_of_file(t: Type, name: str, where: str) -> Any:
+    array = array_of_file(name, where)
+    if type_of(array) != t:
+        mend = ""
+        if isinstance(t, ArrayType) and array.shape == t.shape:
+            mend = f"; save it as {t.dtype}: numpy.save(file, x.astype({str(t.dtype)!r}))"
+        raise ProgramError(
+            f"{where} is {show(t)}, but {name} holds {show(type_of(array))}{mend}"
+        ) from None
+    return array
+
+
+def array_of_file(name: str, where: str) -> Any:
+    """The array, or the number, that a file holds in NumPy's format."""
     try:
         array = np.load(name, allow_pickle=False)
     except OSError as error:
@@ -170,13 +183,6 @@ def _array_of_file(t: Type, name: str, where: str) -> Any:
         raise ProgramError(f"{where}: {name} is no array in NumPy's format: {error}") from None
     if not isinstance(array, np.ndarray):
         raise ProgramError(f"{where}: {name} holds several arrays; save one with numpy.save")
-    if type_of(array) != t:
-        mend = ""
-        if isinstance(t, ArrayType) and array.shape == t.shape:
-            mend = f"; save it as {t.dtype}: numpy.save(file, x.astype({str(t.dtype)!r}))"
-        raise ProgramError(
-            f"{where} is {show(t)}, but {name} holds {show(type_of(array))}{mend}"
-        ) from None
     return array if array.ndim else array[()]
 
 

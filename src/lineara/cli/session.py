@@ -127,7 +127,7 @@ def _lines(held: Session) -> int:
             for text in held.answer(line):
                 print(text)
         except LinearaError as error:
-            print(error.message, file=sys.stderr)
+            print(error, file=sys.stderr)
         except KeyboardInterrupt:
             print("stopped", file=sys.stderr)
 

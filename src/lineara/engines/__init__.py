@@ -22,7 +22,7 @@ from lineara.engines.interpreter import Exact, Machine, Numbers
 from lineara.engines.memory import Meter
 from lineara.engines.patterns import dependence
 from lineara.engines.rehearsal import Forecast, forecast
-from lineara.engines.values import ZERO, Tagged
+from lineara.engines.values import ZERO, Tagged, bytes_of, ones_of
 
 if TYPE_CHECKING:
     from lineara.engines.native import facts, guarded_call
@@ -46,6 +46,7 @@ __all__ = [
     "Numbers",
     "Outcome",
     "Tagged",
+    "bytes_of",
     "dependence",
     "direct",
     "disk_cache",
@@ -58,6 +59,7 @@ __all__ = [
     "is_exact",
     "machine_code_facts",
     "machine_code_listing",
+    "ones_of",
     "run",
     "set_code",
     "takes",

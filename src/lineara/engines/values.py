@@ -301,3 +301,26 @@ def _holds(array: np.ndarray, dtype: np.dtype) -> bool:
     if array.size == 0:
         return True
     return order.index(kind) <= order.index(want) and (kind == "b") == (want == "b")
+
+
+def bytes_of(value: Tree) -> int:
+    """The bytes of the numbers in a value of the language.
+
+    >>> bytes_of((np.zeros(3), Tagged(1, [np.float64(1.0)])))
+    32
+    """
+    if isinstance(value, Tagged):
+        return bytes_of(value.payload)
+    if isinstance(value, tuple | list):
+        return sum(map(bytes_of, value))
+    return getattr(value, "nbytes", 0)
+
+
+def ones_of(t: Type) -> Any:
+    """The value of an array type that is all ones.
+
+    >>> ones_of(ArrayType((2,), np.dtype(float)))
+    array([1., 1.])
+    """
+    assert isinstance(t, ArrayType), "a function of arrays has arrays as its operands"
+    return np.ones(t.shape, t.dtype) if t.shape else t.dtype.type(1)

@@ -5,18 +5,21 @@
     tape        bytes that the forward sweep keeps for the sweep back
     peak        the most bytes of arrays that are alive after the line, in the forward sweep
 
-A line in the body of a loop counts once a round; of branches each counts.  What only a run can tell
-counts as in `linear_a/cost.Costs`.
+A line in the body of a loop counts once a round; of branches each counts.  Where values tell how
+many rounds there are, as of a while loop, what a run enters is counted; what else only a run can
+tell counts as in `linear_a/cost.Costs`.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lineara.engines import Ask, ones_of, run
 from lineara.facts.types import ArrayType, Named, Product, Stack, Sum, Type
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import Costs
+from lineara.linear_a.loops import While
 from lineara.linear_a.program import Program
 from lineara.passes.names import TAPE
 
@@ -31,7 +34,10 @@ class LineCost:
     peak: int = 0
 
 
-def rounds_of(program: Program, names: Iterable[str]) -> dict[str, int]:
+Rounds = dict[str, int]  # how often each definition runs
+
+
+def rounds_of(program: Program, names: Iterable[str]) -> Rounds:
     """How often each definition runs in one run of those: loops multiply, calls add up.
 
     >>> from lineara.linear_a.parse import parse
@@ -57,10 +63,28 @@ def rounds_of(program: Program, names: Iterable[str]) -> dict[str, int]:
     return times
 
 
-def work_by_line(program: Program, names: Iterable[str]) -> dict[str, int]:
-    """The work of definitions, and of what they apply, by the lines of their bindings."""
+def rounds_at(program: Program, names: Sequence[str], args: Sequence[Any]) -> Rounds:
+    """How often each definition runs, told by the text or else counted in a run at arguments.
+
+    Of two names the second is the half of a derivative that takes what the first has kept.
+    """
+    bodies = [program.defs[f].body for f in program.reached(*names) if f in program.defs]
+    loops = [e for b in bodies for e in ir.leaves(b) if isinstance(e, ir.Application)]
+    if all([not isinstance(e, While) and type(getattr(e, "n", 1)) is int for e in loops]):
+        return rounds_of(program, names)
+    times = Counter[str]()
+    ask = Ask(entering=(lambda _machine, name, _values: times.update([name]),))
+    values = args
+    for name in names:
+        ones = [ones_of(v.type) for v in program.defs[name].params[len(values) :]]
+        values = run(program, name, *values, *ones, ask=ask).results[-1:]  # the tape
+    return times
+
+
+def work_by_line(program: Program, rounds: Rounds) -> dict[str, int]:
+    """The work of definitions that run so often, by the lines of their bindings."""
     costs, lines = Costs(program), defaultdict[str, int](int)
-    for f, n in rounds_of(program, names).items():
+    for f, n in rounds.items():
         if f not in program.defs:
             continue
         body = program.defs[f].body
@@ -71,10 +95,10 @@ def work_by_line(program: Program, names: Iterable[str]) -> dict[str, int]:
     return lines
 
 
-def tape_by_line(program: Program, nl: str) -> dict[str, int]:
-    """The bytes that the forward half of a definition keeps, by the lines that computed them."""
+def tape_by_line(program: Program, rounds: Rounds) -> dict[str, int]:
+    """The bytes that forward halves of definitions keep, by the lines that computed them."""
     costs, lines = Costs(program), defaultdict[str, int](int)
-    for f, n in rounds_of(program, [nl]).items():
+    for f, n in rounds.items():
         body = program.defs[f].body if f in program.defs else ir.Block((), ir.Ret(()))
         for b in body.bindings:
             if isinstance(b, ir.Let) and isinstance(b.rhs, ir.Tup) and _is_tape(b.vars[0].type):

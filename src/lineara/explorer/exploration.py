@@ -20,9 +20,16 @@ from lineara.diagrams.from_programs import diagram_of
 from lineara.diagrams.layout import layout
 from lineara.diagrams.svg import STYLE, Namer, scene
 from lineara.diagrams.svg import element as element_of
-from lineara.errors import LinearaError, describe_line
-from lineara.explorer.costs import LineCost, peak_by_line, tape_by_line, work_by_line
+from lineara.errors import LinearaError, TypeMismatchError, describe_line
+from lineara.explorer.costs import (
+    LineCost,
+    peak_by_line,
+    rounds_at,
+    tape_by_line,
+    work_by_line,
+)
 from lineara.explorer.rows import Row, Source, assembly_rows, rows_of, sources_of
+from lineara.facts.types import show_type
 from lineara.passes.names import JVP, LIN, NL, E, T
 from lineara.passes.policy_table import POLICIES, size
 from lineara.passes.policy_table import plan as plan_of
@@ -62,6 +69,7 @@ class Exploration:
     ) -> None:
         self.staged: Staged = trace_with_lines(f, *args, **kwargs)
         self.name: str = self.staged.name
+        _refuse_without_numbers(self.staged)
         self.chosen: list[Chosen] = sorted(
             _all_chosen(self.staged, args, kwargs), key=lambda c: -c.tape
         )
@@ -157,7 +165,11 @@ def explore(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Exploration:
     tape and peak memory stand beside the lines as bars, for each checkpoint policy, which a slider
     chooses; and there are the sparsity of the derivative, and the kinks met in a run.
 
-    Errors: TypeMismatchError where f is no function, StagingError where it cannot be captured.
+    What only a run can tell, such as how often a while loop goes round, is counted in a run at the
+    arguments.
+
+    Errors: TypeMismatchError where f is no function or returns no numbers, StagingError where it
+    cannot be captured.
 
     >>> import numpy as np
     >>> def energy(x):
@@ -168,6 +180,16 @@ def explore(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Exploration:
     ('store_all', '<!doctype html>')
     """
     return Exploration(f, args, kwargs)
+
+
+def _refuse_without_numbers(staged: Staged) -> None:
+    """A function none of whose results is a number has no derivative to explore."""
+    if not staged.results.weak:
+        returned = ", ".join(map(show_type, staged.results.constants)) or "nothing"
+        raise TypeMismatchError(
+            f"explore: {staged.name} returned {returned}, which has no derivative; return numbers, "
+            "arrays or containers of them"
+        )
 
 
 def _all_chosen(staged: Staged, args: tuple, kwargs: dict[str, Any]) -> list[Chosen]:
@@ -186,13 +208,12 @@ def _all_chosen(staged: Staged, args: tuple, kwargs: dict[str, Any]) -> list[Cho
 
 
 def _costs(stages: Stages) -> dict[str, LineCost]:
-    f = stages.staged.name
+    f, program, args = stages.staged.name, stages.program, stages.operands
     nl, back = f + JVP + NL, f + JVP + LIN + T + E
-    program = stages.program
     parts = {
-        "value": work_by_line(program, [f]),
-        "gradient": work_by_line(program, [nl, back]),
-        "tape": tape_by_line(program, nl),
+        "value": work_by_line(program, rounds_at(program, [f], args)),
+        "gradient": work_by_line(program, rounds_at(program, [nl, back], args)),
+        "tape": tape_by_line(program, rounds_at(program, [nl], args)),
         "peak": peak_by_line(program, nl),
     }
     costs: dict[str, LineCost] = {}
@@ -207,7 +228,7 @@ def _or_why(make: Callable[[], Any]) -> Any:
     try:
         return make()
     except LinearaError as error:
-        return error.message
+        return str(error)
 
 
 def _diagram(staged: Staged) -> Any:

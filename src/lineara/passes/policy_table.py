@@ -5,16 +5,16 @@ store_all    4.80 MB      6.40 MB    1,800,000
 budget       2.00 MB      4.80 MB    2,150,000    +19 %
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from lineara.engines import forecast
+from lineara.engines import Ask, Meter, bytes_of, forecast, ones_of, run
 from lineara.errors import ProgramError, TypeMismatchError
 from lineara.linear_a.cost import Costs
 from lineara.linear_a.program import Program
 from lineara.passes.derivatives import vjp
 from lineara.passes.minimal_tape import minimal_tape
-from lineara.passes.names import JVP, TAPE, VJP
+from lineara.passes.names import JVP, NL, TAPE, VJP
 from lineara.passes.store_policies import recompute_all, save_contractions
 from lineara.passes.unzip import Policy, store_all
 
@@ -94,7 +94,8 @@ def plan(
 ) -> Plan:
     """What the vjp of a definition takes under each policy; a budget that nothing fits is left out.
 
-    `args` are the numbers that are known before, `rounds` those of while loops.
+    `args` are the arguments that are known before, and `rounds` those of while loops.  Where values
+    tell what is done, as in a while loop without `rounds`, it is run at the arguments and counted.
 
     >>> from lineara.linear_a.parse import parse
     >>> p = parse("def f(x: f64[1000];) -> (f64[1000];) = let y = sin(x) in sin(y)")
@@ -114,8 +115,25 @@ def plan(
             if policy in POLICIES:
                 raise
             continue
-        tape = Costs(made).bytes(made.stated(name + JVP + TAPE))
-        taken = forecast(made, name + VJP, *args, rounds=rounds)
-        base = taken.work if base is None else base
-        rows.append(Row(policy, tape, taken.peak, taken.work, taken.work - base))
+        tape, peak, work = _taken(made, name, args, rounds)
+        base = work if base is None else base
+        rows.append(Row(policy, tape, peak, work, work - base))
     return Plan(name, tuple(rows))
+
+
+def _taken(
+    made: Program, name: str, args: Sequence[Any], rounds: int | None
+) -> tuple[int, int, int]:
+    """Bytes of the tape, the most bytes of arrays alive, and W: foretold, or else counted."""
+    try:
+        foretold = forecast(made, name + VJP, *args, rounds=rounds)
+        tape = Costs(made).bytes(made.stated(name + JVP + TAPE))
+        return tape, foretold.peak, foretold.work
+    except ProgramError:
+        if len(args) < len(made.defs[name].params):
+            raise
+    meter = Meter()
+    stored = run(made, name + JVP + NL, *args)
+    ones = [ones_of(v.type) for v in made.defs[name + VJP].params[len(args) :]]
+    counted = run(made, name + VJP, *args, *ones, ask=Ask(work=True, meter=meter))
+    return bytes_of(stored.results[-1]), meter.peak, counted.work

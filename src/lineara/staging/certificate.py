@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from lineara.engines import Forecast, Tagged, forecast
+from lineara.engines import Forecast, bytes_of, forecast
 from lineara.errors import ProgramError
-from lineara.facts.hints import Tree
 from lineara.facts.types import ArrayType, Stack, Sum, Type
 from lineara.linear_a.check import check
 from lineara.linear_a.cost import static_works
@@ -169,13 +168,4 @@ def foretold(program: Program, name: str, operands: Sequence[Any]) -> Forecast |
         return None
 
 
-def bytes_of(value: Tree) -> int:
-    """The bytes of the numbers in a value of the language."""
-    if isinstance(value, Tagged):
-        return bytes_of(value.payload)
-    if isinstance(value, tuple | list):
-        return sum(map(bytes_of, value))
-    return getattr(value, "nbytes", 0)
-
-
-__all__ = ["Certificate", "bytes_of", "certified"]
+__all__ = ["Certificate", "certified"]

@@ -15,11 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
-from lineara.engines import Ask, Listing, Outcome, machine_code_listing, run
+from lineara.engines import Ask, Listing, Outcome, bytes_of, machine_code_listing, ones_of, run
 from lineara.errors import StagingError
-from lineara.facts.types import ArrayType
 from lineara.linear_a.check import check
 from lineara.linear_a.cost import size
 from lineara.linear_a.program import Program
@@ -34,7 +31,7 @@ from lineara.passes.simplify import simplify
 from lineara.passes.transpose import transpose
 from lineara.passes.unzip import Policy, store_all, unzip
 from lineara.staging.capture import trace_with_lines
-from lineara.staging.certificate import Certificate, Works, bytes_of, certificate, certified
+from lineara.staging.certificate import Certificate, Works, certificate, certified
 from lineara.staging.definitions import done
 from lineara.staging.tracing import Staged
 from lineara.staging.value_and_map import Halves
@@ -200,8 +197,8 @@ def _counted(f: str, whole: Works, last: Program, operands: Sequence[Any]) -> Co
     """The work of each stage as it is run."""
     program = whole.program
     d = program.defs[f + JVP]
-    xs = [_ones(v.type) for v in d.lxs]
-    cs = [_ones(t) for t in d.lresults]
+    xs = [ones_of(v.type) for v in d.lxs]
+    cs = [ones_of(t) for t in d.lresults]
     value, ahead = counted(program, f, *operands), counted(program, f + JVP, *operands, *xs)
     first = counted(program, f + JVP + NL, *operands)
     tape = first.results[-1]
@@ -233,11 +230,6 @@ def _foretold(f: str, whole: Works, last: Program, operands: Sequence[Any]) -> C
 def counted(program: Program, name: str, *values: Any) -> Outcome:
     """A run whose work is counted; nothing is printed."""
     return run(done(program), name, *values, ask=Ask(work=True))
-
-
-def _ones(t: tuple[Any, ...]) -> Any:
-    assert isinstance(t, ArrayType), "a function of arrays has arrays as its operands"
-    return np.ones(t.shape, t.dtype) if t.shape else t.dtype.type(1)
 
 
 __all__ = ["Certificate", "Stage", "Stages", "stages"]
