@@ -216,6 +216,12 @@ def test_a_page_grows_with_the_number_of_operations():
     assert written[1] <= 1.02 * written[0]
 
 
+def test_a_page_of_twice_as_many_operations_is_at_most_twice_as_long():
+    """Long wires too: these have a bend in each column that they pass."""
+    once, twice = [len(page(chain(n))) for n in (75, 150)]
+    assert twice <= 2 * once
+
+
 def test_a_function_from_outside_is_said_instead_of_the_program():
     (first, *_) = differentiation(
         parse("(f: (R -> R)) => c = const[1.0]() y = eval(f, c) -> y")

@@ -24,7 +24,7 @@ from lineara.diagrams.layout import HEAD, PAD, label_of, plain_item, text_width
 from lineara.diagrams.moments import Moment
 from lineara.diagrams.net import Net, Node, Wire, every_net, topological
 from lineara.diagrams.stepper import Derivation, Pair, Redex, Step
-from lineara.diagrams.still import Place, port
+from lineara.diagrams.still import Place, bent, port
 from lineara.diagrams.types import tan
 
 GAP = 12.0  # between rows, and between the nodes of a cell
@@ -325,11 +325,12 @@ class _Rows:
         """The bends of a wire of the body, and of the wire that it becomes."""
         if not e.bends:
             return
-        bends = [(*[x + shift[b.layer] for x in b.column], b.y) for b in e.bends]
+        moved = [(b.column, shift[b.layer], b.y) for b in e.bends]
+        bends = [(a + by, b + by, y) for (a, b), by, y in moved]
         there = self.cells.d.became.get((self.pair.number, "GREEN" if back else "ORANGE", w.id))
-        along = tuple([n for bend in bends for n in bend])
+        along = bent(bends)
         name = self.cells.ghost(self.pair, w.id) if back else w.id
-        turned = tuple([n for a, b, y in reversed(bends) for n in (b, a, y)])
+        turned = bent([(b, a, y) for a, b, y in reversed(bends)])
         area.bends[name] = along
         if there is not None:
             area.bends[there] = turned if back else along

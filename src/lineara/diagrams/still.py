@@ -10,7 +10,7 @@ ends, and whatever moves takes its wires along.
 (['x1', 'v1', 'sin'], 2)
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -275,5 +275,22 @@ def stands(picture: Picture) -> tuple[dict[str, Place], dict[int, tuple[float, .
     for r in picture.wires:
         inner = r.points[2:-2]
         pairs = zip(inner[::2], inner[1::2], strict=True)
-        bends[r.wire.id] = tuple([n for (a, y), (b, _) in pairs for n in (a, b, y)])
+        bends[r.wire.id] = bent([(a, b, y) for (a, y), (b, _) in pairs])
     return places, bends
+
+
+def bent(bends: Iterable[tuple[float, float, float]]) -> tuple[float, ...]:
+    """The bends of a wire, from an x to an x at a height; what runs on at one height is one.
+
+    A wire has one bend in each column that it passes, so a long one would take as much to write.
+
+    >>> bent([(0.0, 5.0, 1.0), (8.0, 9.0, 1.0), (12.0, 13.0, 4.0)])
+    (0.0, 9.0, 1.0, 12.0, 13.0, 4.0)
+    """
+    joined: list[tuple[float, float, float]] = []
+    for start, end, y in bends:
+        if joined and joined[-1][2] == y:
+            joined[-1] = joined[-1][0], end, y
+        else:
+            joined.append((start, end, y))
+    return tuple([n for bend in joined for n in bend])
