@@ -32,6 +32,24 @@ def wave(x, w):
     return np.sum(np.abs(y))
 
 
+def path(initial_position_of_the_particle, weight):
+    speed = initial_position_of_the_particle * 0.0
+    position = initial_position_of_the_particle
+    for _ in range(5):
+        force = -np.sin(position) * weight + np.cos(position)
+        if initial_position_of_the_particle[0] > 0:
+            speed = speed + 0.1 * force * np.exp(-speed * speed)
+        else:
+            drag = 0.1 * force
+            speed = speed - drag
+        position = position + 0.1 * speed * np.tanh(speed)
+    return np.sum(position * position + speed * speed)
+
+
+def rate(initial_concentration_of_the_substrate, temperature):
+    return np.exp(-temperature) * initial_concentration_of_the_substrate
+
+
 @pytest.fixture(scope="module")
 def browser():
     with sync_api.sync_playwright() as driver:
@@ -47,6 +65,8 @@ def files(tmp_path_factory) -> dict[str, Path]:
         "small": page(parse(WORKED), "Worked", gradient=True),
         "large": page(chain(300), "300 operations"),
         "lines": page(lowered(lineara.diagram(loss, 0.5, np.ones(3)))),
+        "loops": page(lowered(lineara.diagram(path, np.ones(3), 2.0))),
+        "names": page(lineara.diagram(rate, 0.4, 2.0)),
         "explorer": lineara.explore(wave, np.ones(3), 2.0).page,
     }
     for name, text in texts.items():
@@ -59,8 +79,8 @@ def opened(browser, files):
     """Opens a page on a screen; at the end nothing must have been written to its console."""
     contexts, said = [], []
 
-    def open_(name: str, screen: str = "light", at: str = ""):
-        context = browser.new_context(reduced_motion="reduce", **SCREENS[screen])
+    def open_(name: str, screen: str = "light", at: str = "", motion: str = "reduce"):
+        context = browser.new_context(reduced_motion=motion, **SCREENS[screen])
         contexts.append(context)
         shown = context.new_page()
         shown.on("pageerror", lambda e: said.append(str(e)))
@@ -79,7 +99,7 @@ def count(shown) -> int:
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-@pytest.mark.parametrize("name", ["small", "large", "lines", "explorer"])
+@pytest.mark.parametrize("name", ["small", "large", "loops", "explorer"])
 def test_nothing_is_cut_off_and_all_that_can_be_used_has_a_name(opened, name, screen):
     shown = opened(name, screen, "#7" if name != "explorer" else "")
     assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -97,9 +117,14 @@ def test_nothing_is_cut_off_and_all_that_can_be_used_has_a_name(opened, name, sc
     assert unnamed == []
 
 
-@pytest.mark.parametrize("step", [0, 6, 18, 34])
-def test_a_label_lies_in_its_node_and_can_be_read(opened, step):
-    shown = opened("small", at=f"#{step}")
+@pytest.mark.parametrize(
+    ("name", "step", "fold"),
+    [*[("small", step, "open") for step in (0, 6, 18, 34)], ("loops", 0, "lines"),
+     ("loops", 30, "lines"), ("loops", 70, "lines")],
+)  # fmt: skip
+def test_a_label_lies_in_its_node_and_can_be_read(opened, name, step, fold):
+    shown = opened(name, at=f"#{step}")
+    shown.locator("#fold").select_option(fold)
     outside = shown.evaluate(
         """() => [...document.querySelectorAll("#over g")].filter(g => {
           const label = g.querySelector("text.label"), node = g.querySelector(".node");
@@ -116,6 +141,51 @@ def test_a_label_lies_in_its_node_and_can_be_read(opened, step):
         }).map(t => t.textContent)"""
     )
     assert small == []
+
+
+OVERLAPPING = """boxes => boxes.flatMap((a, i) => boxes.slice(0, i).filter(b =>
+  Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x) > 0.5
+  && Math.min(a.y + a.height, b.y + b.height) - Math.max(a.y, b.y) > 0.5
+).map(b => [a.text, b.text]))"""
+BLOCKS = """[...document.querySelectorAll("#over .node")].map(node => {
+  const { x, y, width, height } = node.getBBox();
+  return { x, y, width, height, text: node.parentNode.textContent }; })"""
+HEADS = """[...document.querySelectorAll("#under text.head")].filter(
+  t => getComputedStyle(t).visibility === "visible").map(t => {
+  const { x, y, width, height } = t.getBoundingClientRect();
+  return { x, y, width, height, text: t.textContent }; })"""
+
+
+@pytest.mark.parametrize("fold", ["open", "lines", "near", "branches"])
+def test_no_two_blocks_overlap_and_no_two_heads(opened, fold):
+    shown = opened("loops")
+    shown.locator("#fold").select_option(fold)
+    last = int(shown.locator("#slider").get_attribute("max") or 0)
+    grouped = 0
+    for step in range(0, last + 1, last // 12):
+        shown.locator("#slider").fill(str(step))
+        for view in ("#all", "#here"):
+            shown.locator(view).click()
+            assert shown.evaluate(f"({OVERLAPPING})({BLOCKS})") == [], (step, view)
+            assert shown.evaluate(f"({OVERLAPPING})({HEADS})") == [], (step, view)
+            if step < last:
+                assert shown.locator("#world .fires, #world .new").count() > 0, (step, view)
+            grouped += shown.locator("#over text.label", has_text="0.1 * force * np.").count()
+    assert (grouped > 0) == (fold == "lines")
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_a_long_name_of_an_argument_is_all_in_the_view(opened, screen):
+    shown = opened("names", screen)
+    if screen != "mobile":  # where all of it can be read at once
+        shown.locator("#all").click()
+    stage = shown.locator("#stage").bounding_box()
+    name = shown.locator("#over text.name", has_text=rate.__code__.co_varnames[0]).first
+    box = name.bounding_box()
+    assert stage is not None
+    assert box is not None
+    assert stage["x"] <= box["x"]
+    assert box["x"] + box["width"] <= stage["x"] + stage["width"]
 
 
 def test_every_control_of_the_player(opened):
@@ -231,3 +301,75 @@ def test_the_explorer_by_keyboard_and_its_slider(opened):
     assert shown.locator("#source .cost i").count() > 0
     shown.locator("#slow button").first.click()
     assert shown.locator("#source .pinned").count() == 1
+
+
+FRAMES = """([act, frames]) => new Promise(done => {
+  const touched = [], observer = new MutationObserver(records => {
+    for (const r of records)
+      for (const n of r.type === "childList" ? [...r.addedNodes, ...r.removedNodes] : [r.target])
+        touched.at(-1)?.add(n);
+  });
+  observer.observe(document,
+    {subtree: true, childList: true, attributes: true, characterData: true});
+  const acts = {
+    pan: () => look({...view, x: view.x - 6}), step: i => i % 25 || go(step + 1),
+    zoom: i => zoom(i < frames / 2 ? 1 / 1.03 : 1.03),
+  };
+  const frame = () => {
+    const i = touched.length;
+    if (i === frames) { observer.disconnect(); return done(touched.map(each => each.size)); }
+    touched.push(new Set());
+    acts[act](i);
+    requestAnimationFrame(frame);
+  };
+  requestAnimationFrame(frame);
+})"""
+
+
+def traced(shown, act: str, frames: int) -> tuple[list[int], float, float]:
+    """Elements touched in each frame; elements styled a frame; milliseconds of the main thread."""
+    events, done = [], []
+    session = shown.context.new_cdp_session(shown)
+    session.on("Tracing.dataCollected", lambda e: events.extend(e["value"]))
+    session.on("Tracing.tracingComplete", lambda _: done.append(True))
+    config = {"includedCategories": ["devtools.timeline"], "enableArgumentFilter": False}
+    session.send("Tracing.start", {"transferMode": "ReportEvents", "traceConfig": config})
+    touched = shown.evaluate(FRAMES, [act, frames])
+    session.send("Tracing.end")
+    while not done:
+        shown.wait_for_timeout(20)
+    styled = sum([e["args"].get("elementCount", 0) for e in events if e["name"] == STYLED])
+    spent = sum([e.get("tdur", 0) for e in events if e["name"] in MAIN]) / 1e3
+    return touched, styled / frames, spent / frames
+
+
+STYLED = "UpdateLayoutTree"
+MAIN = (STYLED, "FireAnimationFrame", "Layout", "PrePaint", "Paint", "Layerize", "Commit")
+
+
+@pytest.mark.parametrize("far", [False, True])
+@pytest.mark.parametrize("act", ["pan", "zoom", "step"])
+def test_a_frame_of_300_operations_touches_few_elements(opened, act, far):
+    """Counts, since times depend on what else the machine does; `-s` shows the times as well."""
+    shown = opened("large", at="#400", motion="no-preference")
+    shown.locator("#all" if far else "#here").click()
+    shown.wait_for_timeout(600)
+    touched, styled, spent = traced(shown, act, 50)
+    print(
+        f"{act}, far {far}: touched {sum(touched) / 50:.1f}, at most {max(touched)}; "
+        f"styled {styled:.1f}; {spent:.1f} ms"
+    )
+    assert sum(touched) / 50 < 40
+    assert styled < 200
+
+
+def test_dashes_are_drawn_only_where_they_are_seen_and_short(opened):
+    """A dash of less than a pixel takes as long to draw as another, and a frame had 100,000."""
+    shown = opened("large", at="#400")
+    dashed = """Math.max(0, ...[...document.querySelectorAll("#wires path")].filter(
+      p => getComputedStyle(p).strokeDasharray !== "none").map(p => p.getTotalLength()))"""
+    assert opened("small", at="#6").evaluate(dashed) > 0
+    assert shown.evaluate(dashed) < 3000
+    shown.locator("#all").click()
+    assert shown.locator("#wires path").count() > 1000
+    assert shown.evaluate(dashed) == 0

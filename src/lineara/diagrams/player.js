@@ -5,6 +5,16 @@ const SVG = "http://www.w3.org/2000/svg", LAST = film.shots.length - 1;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const stage = at("stage"), svg = at("picture-of-step"), world = at("world");
 const READ = 9 / 12;  // the scale below which a label has less than 9 pixels
+const LONG = 1500;  // of a wire: its dashes take more time to draw than all else
+const pen = document.createElement("canvas").getContext("2d"), family = getComputedStyle(svg).fontFamily;
+const widths = new Map();
+
+// How wide a text is, without a look at the page, which would lay it out.
+function widthOf(text, size, style = "") {
+  const font = `${style} ${size}px ${family}`, key = font + text;
+  if (!widths.has(key)) { pen.font = font; widths.set(key, pen.measureText(text).width); }
+  return widths.get(key);
+}
 let step = 0, timer = 0, started = false;
 
 // --- what there is at a step ----------------------------------------------------------------------
@@ -38,6 +48,7 @@ function modelAt(to) {
 // --- where things are -----------------------------------------------------------------------------
 
 const DOT = /\b(copy|drop)\b/, FRAME = /\b(blue|orange|green)\b/, AROUND = /\baround\b/;
+const isLeft = b => b.looks.includes("from") !== Boolean(b.back);  // of an end: whether its name is on its left
 const isPort = b => b.looks.startsWith("port");
 let drawn = new Map();   // key -> what is drawn of a block: its rectangle now, and its element
 let lines = new Map();   // key -> a wire, and its element
@@ -55,7 +66,7 @@ function hiddenIn(key) {
 }
 
 const hides = key => { const inner = hiddenIn(key); return Boolean(inner) && inner !== key; };
-const codeOf = key => lineOf(model.blocks.get(key)).replace(/^.*?:\d+: /, "");
+const codeOf = key => lineOf(model.blocks.get(key)).replace(/^.*?:\d+: /, "").replace(/^(.{99}).+/, "$1…");
 const lineOf = b => b?.title.split("\n")[1] ?? "";
 
 // What one line of the user's makes, as far as wires join it, is drawn as one block.
@@ -74,6 +85,39 @@ function joinLines() {
   }
 }
 
+// Where columns are when a line is a block: as wide as its text asks, and no wider where nothing is shown.  What is
+// beside another stays beside it, since all that is there moves by one scale.
+let across = x => x;
+
+function stretch(rects) {
+  across = x => x;
+  if (!lineGroups.size) return;
+  const nodes = [...rects].filter(([key]) => !hides(key) && !AROUND.test(model.blocks.get(key).looks));
+  const cuts = [...new Set([...rects].filter(([key]) => !hides(key)).flatMap(([, r]) => [r.x, r.x + r.w]))].sort((a, b) => a - b);
+  const index = new Map(cuts.map((x, i) => [x, i])), covered = new Set(), scale = cuts.map(() => 1);
+  for (const [key, r] of nodes) {
+    const by = lineGroups.has(key) ? (widthOf(codeOf(key), 12) + 14) / r.w : 1;
+    for (let i = index.get(r.x); i < index.get(r.x + r.w); i++) { covered.add(i); scale[i] = Math.max(scale[i], by); }
+  }
+  const to = [cuts[0]];
+  for (let i = 1; i < cuts.length; i++) {
+    const long = cuts[i] - cuts[i - 1];
+    to.push(to[i - 1] + (covered.has(i - 1) ? long * scale[i - 1] : Math.min(long, 40)));
+  }
+  across = x => {
+    let low = 0, high = cuts.length - 1;
+    if (x <= cuts[0]) return x;
+    if (x >= cuts[high]) return to[high] + x - cuts[high];
+    while (high - low > 1) { const mid = (low + high) >> 1; cuts[mid] <= x ? low = mid : high = mid; }
+    return to[low] + (to[high] - to[low]) * (x - cuts[low]) / (cuts[high] - cuts[low]);
+  };
+  for (const [key, r] of rects) {
+    const x = across(r.x), end = across(r.x + r.w), outer = AROUND.test(model.blocks.get(key).looks);
+    const w = outer ? end - x : lineGroups.has(key) ? widthOf(codeOf(key), 12) + 14 : Math.min(r.w, end - x);
+    rects.set(key, { ...r, x: (x + end - w) / 2, w });
+  }
+}
+
 // Frames are around what they hold.
 function rectangles() {
   const rects = new Map(), held = new Map();
@@ -81,15 +125,12 @@ function rectangles() {
     if (b.x === undefined) { held.set(b.key, []); continue; }
     rects.set(b.key, { x: b.x, y: b.y, w: b.w, h: b.h });
   }
+  stretch(rects);
   for (const b of model.blocks.values()) if (held.has(b.within) && rects.has(b.key)) held.get(b.within).push(rects.get(b.key));
   for (const [key, inner] of held) {
     if (!inner.length) continue;
     const x = Math.min(...inner.map(r => r.x)) - 9, y = Math.min(...inner.map(r => r.y)) - 22;
     rects.set(key, { x, y, w: Math.max(...inner.map(r => r.x + r.w)) + 9 - x, h: Math.max(...inner.map(r => r.y + r.h)) + 8 - y });
-  }
-  for (const [head, keys] of lineGroups) {  // where its head was, as wide as its text and what it stands for allow
-    const r = rects.get(head), w = Math.max(r.w, Math.min(codeOf(head).length * 6.8 + 14, union(keys.map(k => rects.get(k)), 0).w));
-    rects.set(head, { ...r, x: r.x + (r.w - w) / 2, w });
   }
   return rects;
 }
@@ -127,9 +168,9 @@ function course(line) {
   if (!hiddenIn(line.from[0]) && !hiddenIn(line.to[0]))
     for (let i = 0; i < n.length; i += 3) {
       const way = Math.sign(n[i + 1] - n[i]) || d1;
-      curve(n[i], n[i + 2], d1, way);
-      path += `L${n[i + 1]} ${n[i + 2]}`;
-      x = n[i + 1]; d1 = way;
+      curve(across(n[i]), n[i + 2], d1, way);
+      x = across(n[i + 1]); d1 = way;
+      path += `L${x} ${n[i + 2]}`;
     }
   curve(b[0], b[1], d1, d2);
   return path;
@@ -142,6 +183,9 @@ const make = (tag, parent, looks) => {
   if (looks) element.setAttribute("class", looks);
   return element;
 };
+
+// Writes only what is not so already: the browser styles and draws anew what is written.
+const set = (element, name, value) => { if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value); };
 
 function shapeOf(b) {
   if (isPort(b) || DOT.test(b.looks)) return "circle";
@@ -171,20 +215,19 @@ function build(item, b) {
 function dress(item, b) {
   const { fires, made } = film.shots[step], parent = model.blocks.get(b.within);
   const held = parent && FRAME.exec(parent.looks), group = lineGroups.get(b.key), closed = shut.has(b.key) || Boolean(group);
-  const mark = b.key === fires ? " fires" : made?.includes(b.key) ? " new" : "";
+  const here = key => (hiddenIn(key) ?? key) === b.key, mark = here(fires) ? " fires" : made?.some(here) ? " new" : "";
   const looks = isPort(b) ? "port" : b.looks + mark + (closed ? " folded shut" : "");
-  item.shape.setAttribute("class", closed ? looks.replace(/\baround\b/, "") : looks);
-  item.element.setAttribute("class", `${held ? "held " + held[0] : ""}${film.steps[b.key] === undefined ? "" : " step"}`);
-  if (isBox(b)) item.element.setAttribute("aria-expanded", String(!closed));
+  set(item.shape, "class", closed ? looks.replace(/\baround\b/, "") : looks);
+  set(item.element, "class", `${held ? "held " + held[0] : ""}${film.steps[b.key] === undefined ? "" : " step"}`);
+  if (isBox(b)) set(item.element, "aria-expanded", String(!closed));
   if (!item.label) return;
   const frame = FRAME.test(b.looks), kind = frame ? ` ${FRAME.exec(b.looks)[0]}` : "";
   const count = group ? "" : closed ? ` ⋯ ${[...model.blocks.values()].filter(o => inside(o, b.key) && !isPort(o)).length}` : "";
-  item.label.textContent = frame ? { blue: "BLUE", orange: "ORANGE →", green: "◂ GREEN" }[kind.trim()] : group ? fitted(codeOf(b.key), item.to.w) : b.label + count;
+  const text = frame ? { blue: "BLUE", orange: "ORANGE →", green: "◂ GREEN" }[kind.trim()] : group ? codeOf(b.key) : b.label + count;
+  if (item.label.textContent !== text) item.label.textContent = text;
   const head = (AROUND.test(b.looks) || frame) && !closed;
-  item.label.setAttribute("class", isPort(b) ? `name ${b.looks.includes("from") !== Boolean(b.back) ? "left" : ""}` : head ? `head${kind}` : "label");
+  set(item.label, "class", isPort(b) ? `name ${isLeft(b) ? "left" : ""}` : head ? `head${kind}` : "label");
 }
-
-const fitted = (text, width) => { const n = Math.floor((width - 10) / 6.8); return text.length <= n ? text : n > 3 ? text.slice(0, n - 1) + "…" : "⋯"; };
 
 function inside(b, key) {
   for (let w = b.within; w; w = model.blocks.get(w)?.within) if (w === key) return true;
@@ -194,20 +237,20 @@ function inside(b, key) {
 function put(item, b) {
   const { x, y, w, h } = item.now, shape = item.shape;
   if (shape.tagName === "circle") {
-    shape.setAttribute("cx", x + w / 2); shape.setAttribute("cy", y + h / 2);
-    shape.setAttribute("r", isPort(b) ? 2.2 : /\bcopy\b/.test(b.looks) ? 3.6 : 4);
+    set(shape, "cx", x + w / 2); set(shape, "cy", y + h / 2);
+    set(shape, "r", isPort(b) ? 2.2 : /\bcopy\b/.test(b.looks) ? 3.6 : 4);
   } else if (shape.tagName === "polygon") {
     const cut = Math.min(5, h / 5), many = /\b(pack|sel)\b/.test(b.looks) !== Boolean(b.back), l = many ? 0 : cut, r = many ? cut : 0;
-    shape.setAttribute("points", [x, y + l, x + w, y + r, x + w, y + h - r, x, y + h - l].join(" "));
+    set(shape, "points", [x, y + l, x + w, y + r, x + w, y + h - r, x, y + h - l].join(" "));
   } else {
-    for (const [name, v] of [["x", x], ["y", y], ["width", w], ["height", h]]) shape.setAttribute(name, v);
-    shape.setAttribute("rx", /\bconst\b/.test(b.looks) ? h / 2 : AROUND.test(b.looks) || FRAME.test(b.looks) ? 9 : 4);
+    for (const [name, v] of [["x", x], ["y", y], ["width", w], ["height", h]]) set(shape, name, v);
+    set(shape, "rx", /\bconst\b/.test(b.looks) ? h / 2 : AROUND.test(b.looks) || FRAME.test(b.looks) ? 9 : 4);
   }
   if (!item.label) return;
   const looks = item.label.getAttribute("class");
   const left = looks.includes("left");
-  const [tx, ty] = looks.startsWith("head") ? [x + 9, y + 11] : looks.startsWith("name") ? [x + (left ? -5 : 5), y] : [x + w / 2, y + h / 2];
-  item.label.setAttribute("x", tx); item.label.setAttribute("y", ty);
+  const [tx, ty] = looks.startsWith("head") ? [x + 9 + (item.shift ?? 0), y + 11] : looks.startsWith("name") ? [x + (left ? -5 : 5), y] : [x + w / 2, y + h / 2];
+  set(item.label, "x", tx); set(item.label, "y", ty);
 }
 
 // --- drawing: only what the view shows has elements -------------------------------------------------
@@ -218,16 +261,36 @@ let size = null;  // of the stage: asked for once, since to ask lays the page ou
 function room() { return size ??= { w: stage.clientWidth || 800, h: stage.clientHeight || 500 }; }
 new ResizeObserver(() => { size = null; }).observe(stage);
 
-function whole() {
-  let x0 = Infinity, y0 = Infinity, x1 = -Infinity, y1 = -Infinity;
-  for (const { to } of drawn.values()) {
-    x0 = Math.min(x0, to.x); y0 = Math.min(y0, to.y); x1 = Math.max(x1, to.x + to.w); y1 = Math.max(y1, to.y + to.h);
-  }
-  return x0 > x1 ? { x: 0, y: 0, w: 100, h: 60 } : { x: x0 - 30, y: y0 - 14, w: x1 - x0 + 80, h: y1 - y0 + 28 };
+// A rectangle with the name of the block, which stands beside it where it is an end of a wire.
+function named(key, r) {
+  const b = model.blocks.get(key);
+  if (!b || !isPort(b) || !b.label) return r;
+  const w = 5 + widthOf(b.label, 10.5, "italic");
+  return { x: isLeft(b) ? r.x - w : r.x, y: r.y - 6, w: r.w + w, h: r.h + 12 };
 }
 
-let seen = { x0: 0, y0: 0, x1: 0, y1: 0 };  // what the view shows, and a little around it
+function whole() {
+  let x0 = Infinity, y0 = Infinity, x1 = -Infinity, y1 = -Infinity;
+  for (const [key, item] of drawn) {
+    const r = named(key, item.to);
+    x0 = Math.min(x0, r.x); y0 = Math.min(y0, r.y); x1 = Math.max(x1, r.x + r.w); y1 = Math.max(y1, r.y + r.h);
+  }
+  return x0 > x1 ? { x: 0, y: 0, w: 100, h: 60 } : { x: x0 - 14, y: y0 - 14, w: x1 - x0 + 28, h: y1 - y0 + 28 };
+}
+
+let seen = { x0: 0, y0: 0, x1: 0, y1: 0 };  // what has elements: what the view shows, and a quarter of it on each side
 const shown = r => r.x + r.w > seen.x0 && r.x < seen.x1 && r.y + r.h > seen.y0 && r.y < seen.y1;
+
+function region(around) {
+  const { w, h } = room(), { x, y, s } = view;
+  return { x0: (-x - w * around) / s, y0: (-y - h * around) / s, x1: (w - x + w * around) / s, y1: (h - y + h * around) / s };
+}
+
+// Whether a view shows what has no element, or little of what has one.
+function stale() {
+  const v = region(0);
+  return v.x0 < seen.x0 || v.y0 < seen.y0 || v.x1 > seen.x1 || v.y1 > seen.y1 || seen.x1 - seen.x0 > 4 * (v.x1 - v.x0);
+}
 
 function setBlocks() {
   const rects = rectangles(), focused = document.activeElement?.dataset?.key;
@@ -249,33 +312,52 @@ function setBlocks() {
 }
 
 function render(dressed) {
-  const under = at("under"), over = at("over"), wires = at("wires"), { w, h } = room(), { x, y, s } = view;
-  seen = { x0: -x / s - 40, y0: -y / s - 40, x1: (w - x) / s + 40, y1: (h - y) / s + 40 };
+  const under = at("under"), over = at("over"), wires = at("wires");
+  seen = region(0.25);
   for (const [key, item] of drawn) {
     const b = model.blocks.get(key), outer = AROUND.test(b.looks) || FRAME.test(b.looks);
-    const visible = (shown(item.now) || shown(item.to)) && !hides(key);
+    const visible = (shown(named(key, item.now)) || shown(named(key, item.to))) && !hides(key);
     if (!visible) { item.element?.remove(); item.element = null; continue; }
     const looks = `${b.looks}|${b.label}`;
     if (!item.element) { item.element = make("g", outer ? under : over); item.looks = ""; }
-    if (item.looks !== looks) { build(item, b); item.looks = looks; dressed = true; item.fresh = true; }
-    if (dressed || item.fresh) { dress(item, b); put(item, b); item.fresh = false; }
+    const fresh = item.looks !== looks;
+    if (fresh) { build(item, b); item.looks = looks; }
+    if (dressed || fresh) { dress(item, b); put(item, b); }
   }
-  if (dressed) [...under.children].sort((a, b) => depth(a.dataset.key) - depth(b.dataset.key)).forEach(e => under.appendChild(e));
+  const order = [...under.children].sort((a, b) => depth(a.dataset.key) - depth(b.dataset.key));
+  if (order.some((e, i) => e !== under.children[i])) under.append(...order);
   for (const [key, line] of lines) if (!model.wires.has(key)) { line.element?.remove(); lines.delete(key); }
   for (const w of model.wires.values()) {
     let line = lines.get(w.key);
     if (!line || line.wire !== w) { line?.element?.remove(); line = { wire: w }; lines.set(w.key, line); }
     const a = drawn.get(w.from[0])?.now, b = drawn.get(w.to[0])?.now, inner = hiddenIn(w.from[0]);
-    const visible = a && b && !(inner && inner === hiddenIn(w.to[0])) && shown({
-      x: Math.min(a.x, b.x), y: Math.min(a.y, b.y),
-      w: Math.max(a.x + a.w, b.x + b.w) - Math.min(a.x, b.x), h: Math.max(a.y + a.h, b.y + b.h) - Math.min(a.y, b.y) });
+    const r = a && b && union([a, b], 0), visible = r && !(inner && inner === hiddenIn(w.to[0])) && shown(r);
     if (!visible) { line.element?.remove(); line.element = null; continue; }
-    if (!line.element) {
-      line.element = make("path", wires, w.looks);
+    const fresh = !line.element;
+    if (fresh) {
+      line.element = make("path", wires, r.w + r.h > LONG ? `${w.looks} long` : w.looks);
       make("title", line.element).textContent = w.title;
-      dressed = true;
     }
-    if (dressed) line.element.setAttribute("d", course(w));
+    if (dressed || fresh) set(line.element, "d", course(w));
+  }
+  heads();
+}
+
+// A head that would lie on one further out stands beside it, or has no room.
+function heads() {
+  const taken = [], gap = 8 * up;
+  for (const element of at("under").children) {
+    const key = element.dataset.key, item = drawn.get(key), r = item.to, b = model.blocks.get(key);
+    if (!item.label || !item.label.getAttribute("class").startsWith("head")) continue;
+    const w = widthOf(item.label.textContent, 11) * up, h = 14 * up, y = r.y + 11 - h / 2;
+    let x = r.x + 9;
+    const below = () => taken.find(t => x < t.x + t.w && t.x < x + w && y < t.y + t.h && t.y < y + h);
+    for (let t; (t = below());) x = t.x + t.w + gap;
+    const fits = x === r.x + 9 || x + w <= r.x + r.w;
+    item.shift = fits ? x - r.x - 9 : 0;
+    set(item.label, "visibility", fits ? "visible" : "hidden");
+    put(item, b);
+    if (fits) taken.push({ x, y, w, h });
   }
 }
 
@@ -293,12 +375,13 @@ function animate(go) {
       if (drawn.get(key) !== item) continue;
       const mix = n => item.from[n] + (item.to[n] - item.from[n]) * e;
       item.now = t === 1 ? item.to : { x: mix("x"), y: mix("y"), w: mix("w"), h: mix("h") };
-      if (!item.element) continue;
-      put(item, model.blocks.get(key));
-      item.element.style.opacity = item.born && t < 1 ? e : "";
+      if (item.element) {
+        put(item, model.blocks.get(key));
+        if (item.born) item.element.style.opacity = t < 1 ? e : "";
+      }
       if (t === 1) item.born = false;
     }
-    for (const line of touched) line.element?.setAttribute("d", course(line.wire));
+    for (const line of touched) if (line.element) set(line.element, "d", course(line.wire));
     if (t < 1) moving = requestAnimationFrame(tick);
     else map();
   };
@@ -307,7 +390,7 @@ function animate(go) {
 
 // --- the view ---------------------------------------------------------------------------------------
 
-let looking = 0, waits = 0;
+let looking = 0, waits = 0, up = 1;  // how much larger heads are than all else: none of their text is too small
 
 function look(next, smooth) {
   cancelAnimationFrame(looking);
@@ -316,9 +399,10 @@ function look(next, smooth) {
     const t = length ? Math.min(1, Math.max(0, (now - start) / length)) : 1, e = t * t * (3 - 2 * t);
     view = { x: from.x + (next.x - from.x) * e, y: from.y + (next.y - from.y) * e, s: from.s * (next.s / from.s) ** e };
     world.setAttribute("transform", `translate(${view.x} ${view.y}) scale(${view.s})`);
-    world.classList.toggle("far", view.s < READ);
-    world.style.setProperty("--up", String(Math.max(1, 10 / 11 / view.s)));
-    if (!waits) waits = requestAnimationFrame(() => { waits = 0; render(false); mapView(); });
+    set(world, "class", view.s < READ ? "far" : "");
+    const larger = 2 ** (Math.ceil(4 * Math.log2(Math.max(1, 10 / 11 / view.s))) / 4);  // in few sizes: each is a new style
+    if (larger !== up) { up = larger; at("under").style.setProperty("--up", up); heads(); }
+    if (!waits) waits = requestAnimationFrame(() => { waits = 0; if (stale()) render(false); mapView(); });
     if (t < 1) looking = requestAnimationFrame(tick);
   };
   tick(start);
@@ -382,13 +466,13 @@ function mapBlocks() {
   chartOfAll.width = W; chartOfAll.height = H;
   const colour = n => styles.getPropertyValue(n).trim();
   const tints = { blue: colour("--blue"), orange: colour("--orange"), green: colour("--green"), box: colour("--fn"), node: colour("--wire") };
-  const { fires, made } = film.shots[step];
+  const { fires, made } = film.shots[step], lit = new Set([fires, ...(made ?? [])].map(k => hiddenIn(k) ?? k));
   for (const pass of [0, 1]) for (const [key, { to: r }] of drawn) {
     const b = model.blocks.get(key), outer = AROUND.test(b.looks);
     if (isPort(b) || (pass === 0) !== outer || hides(key)) continue;
     const args = [mapped.x + s * r.x, mapped.y + s * r.y, Math.max(1, s * r.w), Math.max(1, s * r.h)];
     const kind = FRAME.exec(b.looks)?.[0] ?? (outer ? "box" : "node");
-    c.fillStyle = c.strokeStyle = key === fires || made?.includes(key) ? colour("--fire") : tints[kind];
+    c.fillStyle = c.strokeStyle = lit.has(key) ? colour("--fire") : tints[kind];
     outer ? c.strokeRect(...args) : c.fillRect(...args);
   }
   mapped.ink = colour("--ink");
@@ -553,7 +637,7 @@ at("slider").addEventListener("input", e => { playing(false); go(Number(e.target
 at("steps").append(...film.shots.map((shot, i) => new Option(`${i}  ${shot.rule || "start"}  ${shot.what}`, i)));
 at("steps").addEventListener("change", e => { playing(false); go(Number(e.target.value)); });
 at("speed").addEventListener("change", () => timer && playing(true));
-at("fold").addEventListener("change", () => { folds(); setBlocks(); animate(false); });
+at("fold").addEventListener("change", () => { folds(); setBlocks(); animate(false); follow(false); });
 at("size").addEventListener("change", () => at("size").value === "fit" ? fitAll(true) : (look({ ...view, s: Math.max(1, view.s) }), fitStep(true)));
 at("follow").addEventListener("change", () => follow(true));
 at("language").addEventListener("change", write);
@@ -579,9 +663,14 @@ document.addEventListener("keydown", e => {
 });
 // Text of less than 9 pixels is no text: a picture so large begins in a size that can be read.
 modelAt(LAST); setBlocks();
-if (toRectangle(whole(), 1.5).s < READ) at("size").value = "full";
+const all = whole();
+if (toRectangle(all, 1.5).s < READ) at("size").value = "full";
 modelAt(0); drawn.clear(); at("under").replaceChildren(); at("over").replaceChildren();
 lines.clear(); at("wires").replaceChildren();
-look({ x: 20, y: 20, s: 1 });
+look({ x: -all.x, y: -all.y, s: 1 });
 go(Number(location.hash.slice(1)) || 0, false);
-if (at("size").value === "full") { active().length ? follow(false) : look(toRectangle({ ...whole(), w: room().w, h: Math.min(whole().h, room().h) }, 1)); }
+if (at("size").value === "full") {
+  const ends = [...drawn].filter(([key]) => { const b = model.blocks.get(key); return isPort(b) && !b.within && isLeft(b); });
+  const r = ends.length ? union(ends.map(([key, item]) => named(key, item.to)), 14) : whole();
+  step && active().length ? follow(false) : look({ x: -r.x, y: room().h / 2 - r.y - r.h / 2, s: 1 });
+}
