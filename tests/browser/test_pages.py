@@ -42,7 +42,7 @@ def path(initial_position_of_the_particle, weight):
         else:
             drag = 0.1 * force
             speed = speed - drag
-        position = position + 0.1 * speed * np.tanh(speed)
+        position = position + 0.1 * speed * np.tanh(speed) * (1.0 - np.tanh(position) * 0.2)
     return np.sum(position * position + speed * speed)
 
 
@@ -68,6 +68,7 @@ def files(tmp_path_factory) -> dict[str, Path]:
         "loops": page(lowered(lineara.diagram(path, np.ones(3), 2.0))),
         "names": page(lineara.diagram(rate, 0.4, 2.0)),
         "explorer": lineara.explore(wave, np.ones(3), 2.0).page,
+        "steps": lineara.explore(path, np.ones(3), 2.0).page,
     }
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text)
@@ -99,9 +100,9 @@ def count(shown) -> int:
 
 
 @pytest.mark.parametrize("screen", SCREENS)
-@pytest.mark.parametrize("name", ["small", "large", "loops", "explorer"])
+@pytest.mark.parametrize("name", ["small", "large", "loops", "explorer", "steps"])
 def test_nothing_is_cut_off_and_all_that_can_be_used_has_a_name(opened, name, screen):
-    shown = opened(name, screen, "#7" if name != "explorer" else "")
+    shown = opened(name, screen, "#7" if name in ("small", "large", "loops") else "")
     assert shown.evaluate("document.documentElement.scrollWidth <= innerWidth")
     cut = shown.evaluate(
         """() => [...document.querySelectorAll("h1, h2, p, button, label, output")]
@@ -277,6 +278,26 @@ def test_a_line_is_marked_wherever_it_went(opened):
     shown.get_by_role("tab", name="captured", exact=True).click()
     shown.locator("#panel .row", has_text="sin(").first.hover()
     assert "np.sin(x)" in shown.locator("#source .on").inner_text()
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_a_line_that_is_too_long_goes_on_further_in_than_it_began(opened, screen):
+    shown = opened("steps", screen)
+    rows = shown.evaluate(
+        """[...document.querySelectorAll("#source .code")].map(e => {
+          const range = document.createRange(), text = e.firstChild;
+          range.setStart(text, text.data.search(/\\S/));
+          range.setEnd(text, text.length);
+          const lefts = [...range.getClientRects()].map(r => r.left);
+          return [lefts.length, lefts[0] < Math.min(Infinity, ...lefts.slice(1))];
+        })"""
+    )
+    assert max([lines for lines, _ in rows]) > 1
+    assert all([further for _, further in rows])
+    shown.get_by_role("tab", name="sparsity", exact=True).click()
+    assert shown.locator("#panel p").inner_text() == (
+        "The derivative has 1 row and 4 columns; 4 places, 100 %, may be other than 0."
+    )
 
 
 def test_the_explorer_by_keyboard_and_its_slider(opened):

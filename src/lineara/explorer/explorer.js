@@ -7,6 +7,9 @@ const make = (tag, parent, looks, text) => {
   if (text !== undefined) element.textContent = text;
   return element;
 };
+// A line goes on, where it is too long, further in than it began.
+const code = (row, text) => make("span", row, "code", text || " ").style.setProperty("--in", text.search(/\S|$/));
+const counted = (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
 const METRICS = ["value", "gradient", "tape", "peak"];
 let choice = 0, tab = "", line = -1, pinned = false;
 
@@ -41,7 +44,7 @@ function source() {
         row.setAttribute("aria-label", `line ${first + i}: ${text.trim()}; ${said(metric, n)}`);
       } else row.setAttribute("aria-label", `line ${first + i}: ${text.trim()}`);
       row.classList.toggle("hot", n > 0 && n >= 0.5 * top);
-      make("span", row, "", text || " ");
+      code(row, text);
       texts.set(l, `${file}:${first + i}`);
     });
   }
@@ -75,7 +78,7 @@ function show(name) {
     const row = make("div", panel, "row");
     row.dataset.line = l;
     make("span", row, "n", l < 0 ? "" : texts.get(l)?.split(":").pop() ?? "");
-    make("span", row, "", text || " ");
+    code(row, text);
   }
   marks();
   reveal();
@@ -92,7 +95,7 @@ function sparsity(panel) {
   if (typeof data.spy === "string") { make("p", panel, "", data.spy); return; }
   const [m, n, step, count, places] = data.spy, rows = Math.ceil(m / step), columns = Math.ceil(n / step);
   const scale = Math.max(1, Math.min(24, Math.floor(420 / Math.max(rows, columns))));
-  make("p", panel, "", `The derivative has ${m.toLocaleString("en")} rows and ${n.toLocaleString("en")} columns; ${count.toLocaleString("en")} entries, ${(100 * count / (m * n)).toPrecision(2)} %, may be other than 0${step > 1 ? `; a dot is ${step} by ${step}` : ""}.`);
+  make("p", panel, "", `The derivative has ${counted(m, "row")} and ${counted(n, "column")}; ${counted(count, "place")}, ${Number((100 * count / (m * n)).toPrecision(count < m * n ? 2 : 3))} %, may be other than 0${step > 1 ? `; a dot is ${step} by ${step}` : ""}.`);
   const canvas = make("canvas", panel);
   canvas.width = columns * scale; canvas.height = rows * scale;
   canvas.setAttribute("role", "img");
