@@ -108,7 +108,7 @@ def make(site: Site, find: Find) -> Made:
     node, edit = find(tree)[site.number]
     top = next(t for t in tree.body if any(n is node for n in ast.walk(t)))
     line: int = next(n.lineno for n in ast.walk(node) if hasattr(n, "lineno"))
-    place = ".".join(names_around(top, node)) or ast.unparse(top).partition(" ")[0]
+    place = ".".join(names_around(top, node)) or ast.unparse(top).partition(" ")[0].rstrip(":")
     old = ast.unparse(top).splitlines()
     edit()
     made = ast.unparse(ast.fix_missing_locations(top)).splitlines()

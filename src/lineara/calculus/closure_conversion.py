@@ -69,7 +69,7 @@ class Text(Body):
     def __init__(self, names: dict[str, ir.Var], formals: Sequence[ir.Var]) -> None:
         super().__init__([v.name for v in formals])
         self.env = names
-        self.formals = tuple(formals)
+        self.formals: tuple[ir.Var, ...] = tuple(formals)
         self.pairs: dict[ir.Var, tuple[ir.Var, ...]] = {}  # variables of pairs built here
 
     def pair(self, a: ir.Var, b: ir.Var) -> ir.Var:

@@ -135,7 +135,7 @@ class Flow:
         self.fresh: Fresh = Fresh(term)
         self.names: dict[str, Annotated] = {}
         self.labels: list[Label] = []
-        self.count = itertools.count(1)
+        self.count: Iterator[int] = itertools.count(1)
         self.growth: int = GROWTH
 
     def name(self, like: str, t: Annotated) -> str:

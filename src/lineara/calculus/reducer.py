@@ -88,7 +88,7 @@ SCALING = Rule("scale", "multiple")
 CHOICE = Rule("if", "choice")
 LISTS = Rule("list", "list")
 COVECTOR = Rule("covec", "functional on a pair")
-CONQUER = {
+CONQUER: dict[type, Rule] = {
     tm.Var: Rule("10", "variable"),
     tm.Sum: Rule("11", "sum"),
     tm.Fst: Rule("12", "projection"),
@@ -186,7 +186,7 @@ class Reducer:
             free = ", ".join(sorted(term.free))
             raise CalculusError(f"only a closed term is reduced, and {free} is free here")
         self.context: Frame | None = None
-        self.at = term
+        self.at: tm.Term = term
         self.fresh: Fresh = Fresh(term)
         self.fuel = self.given = fuel
         self.steps = self.calls = self.vjps = 0

@@ -22,7 +22,10 @@ from lineara.ops.python_numbers import Own
 from lineara.ops.scipy.special import Special
 
 JOINT = {"add", "subtract", "negative", "deg2rad", "rad2deg"}  # linear in all arguments at once
-EACH = {"multiply": (0, 1), "divide": (0,)}  # linear in one when the other is fixed
+EACH: dict[str, tuple[int, ...]] = {
+    "multiply": (0, 1),
+    "divide": (0,),
+}  # linear in one when the other is fixed
 
 
 @dataclass(frozen=True, eq=False, slots=True)

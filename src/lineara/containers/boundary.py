@@ -374,7 +374,7 @@ class Zeros(Lasting):
     __slots__ = ("finish",)
 
     def __init__(self, finish: Callable[[Any, Any], Any]) -> None:
-        self.finish = finish
+        self.finish: Callable[[Any, Any], Any] = finish
 
     def __call__(self, x: Any) -> Any:
         """The zero of a leaf; the zeros of a container, nothing read."""

@@ -40,9 +40,16 @@ class Unread:
             "give it a plain copy instead: list(x) or tuple(x)"
         )
 
-    __float__ = __index__ = _refuse
-    __lt__ = __le__ = __gt__ = __ge__ = _refuse
-    __add__ = __radd__ = __mul__ = __rmul__ = _refuse
+    __float__ = _refuse
+    __index__ = _refuse
+    __lt__ = _refuse
+    __le__ = _refuse
+    __gt__ = _refuse
+    __ge__ = _refuse
+    __add__ = _refuse
+    __radd__ = _refuse
+    __mul__ = _refuse
+    __rmul__ = _refuse
 
 
 UNREAD = Unread()
@@ -142,7 +149,7 @@ class State:
         self.proxy_class: type = proxy_class
         self.kind: Kind = proxy_class._lineara_kind
         self.leaf: Leaf = leaf
-        self.classes = classes
+        self.classes: Callable[[type], Any] = classes
         self.path: Path = path
         self.depth: int = depth
         self.places: Places | None = places

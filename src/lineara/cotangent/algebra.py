@@ -6,15 +6,17 @@ with a `DensifyWarning` if that is large.
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from lineara.errors import TypeMismatchError
 from lineara.facts.hints import Shaped, Value
 
+Operator: TypeAlias = Callable[[Any, Any], Any]
 
-def _operator(ufunc: np.ufunc, reflected: bool = False) -> Callable[[Any, Any], Any]:
+
+def _operator(ufunc: np.ufunc, reflected: bool = False) -> Operator:
     def method(self: Any, other: Value) -> Any:
         if getattr(other, "__array_ufunc__", ufunc) is None:  # the other one wants to decide
             return NotImplemented
@@ -62,12 +64,17 @@ class Algebra:
         """The dense array, with a warning that `asked` needs it if it is large."""
         raise NotImplementedError
 
-    __add__, __radd__ = _operator(np.add), _operator(np.add, True)
-    __sub__, __rsub__ = _operator(np.subtract), _operator(np.subtract, True)
-    __mul__, __rmul__ = _operator(np.multiply), _operator(np.multiply, True)
-    __truediv__, __rtruediv__ = _operator(np.divide), _operator(np.divide, True)
-    __matmul__, __rmatmul__ = _operator(np.matmul), _operator(np.matmul, True)
-    __pow__ = _operator(np.power)
+    __add__: ClassVar[Operator] = _operator(np.add)
+    __radd__: ClassVar[Operator] = _operator(np.add, True)
+    __sub__: ClassVar[Operator] = _operator(np.subtract)
+    __rsub__: ClassVar[Operator] = _operator(np.subtract, True)
+    __mul__: ClassVar[Operator] = _operator(np.multiply)
+    __rmul__: ClassVar[Operator] = _operator(np.multiply, True)
+    __truediv__: ClassVar[Operator] = _operator(np.divide)
+    __rtruediv__: ClassVar[Operator] = _operator(np.divide, True)
+    __matmul__: ClassVar[Operator] = _operator(np.matmul)
+    __rmatmul__: ClassVar[Operator] = _operator(np.matmul, True)
+    __pow__: ClassVar[Operator] = _operator(np.power)
 
     def __neg__(self) -> Any:
         return self.map(np.negative)

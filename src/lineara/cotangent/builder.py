@@ -34,7 +34,8 @@ class Builder(Terms, Algebra):
     """Base of the builders: `shape`, `dtype`, the monoid, and NumPy's operators."""
 
     __slots__ = ("_coalesced", "_terms", "dtype", "shape")
-    __hash__ = None  # pyright: ignore[reportAssignmentType]  # equal by value, as an ndarray
+    # equal by value, as an ndarray
+    __hash__: ClassVar[None] = None  # pyright: ignore[reportIncompatibleMethodOverride]
 
     tag: ClassVar[str] = ""
     """The name of the class on the wire."""
@@ -151,12 +152,20 @@ class Builder(Terms, Algebra):
 
     # ---- as an array
 
-    ndim = property(lambda self: len(self.shape), doc="The number of dimensions.")
-    size = property(lambda self: prod(self.shape), doc="The number of elements of the dense array.")
-    nbytes = property(
-        lambda self: sum(a.nbytes for leaf in self.addends() for a in leaf.arrays()),
-        doc="The bytes held, which has nothing to do with the bytes of the dense array.",
-    )
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements of the dense array."""
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes held, which has nothing to do with the bytes of the dense array."""
+        return sum(a.nbytes for leaf in self.addends() for a in leaf.arrays())
 
     def astype(self, dtype: DTypeLike) -> "Builder":
         """The same numbers in another dtype."""

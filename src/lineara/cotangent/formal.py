@@ -17,7 +17,7 @@ class Formal:
     __lineara_leaf__ = True
     __array_ufunc__ = None  # a NumPy number times a formal vector calls __rmul__
     shape: tuple[int, ...] = ()
-    dtype = np.dtype(object)
+    dtype: np.dtype = np.dtype(object)
 
     def numbers(self) -> Iterable[Any]:
         """The numbers in it, for the search for NaNs."""

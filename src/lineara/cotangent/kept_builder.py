@@ -26,6 +26,7 @@ class KeptBuilder(ArrayBox):
     __slots__ = ("depth", "dtype", "shape", "value")
     value: LowRank | Own
     shape: Any
+    dtype: np.dtype
     depth: Any
 
     def __init__(

@@ -41,6 +41,7 @@ class Lanes(ArrayBox):
 
     __slots__ = ("depth", "dtype", "lanes", "shape")
     shape: Any
+    dtype: np.dtype
     lanes: Sequence[Lane]
     depth: Any
 

@@ -52,9 +52,9 @@ class Random:
     """Programs from a seed; `size` is about how many constructs they have."""
 
     def __init__(self, seed: int, size: int = 14) -> None:
-        self.random = random.Random(seed)
+        self.random: random.Random = random.Random(seed)
         self.size = size
-        self.count = 0
+        self.count: int = 0
         self.n = self.random.choice((2, 3))
         self.used: set[str] = set()
 

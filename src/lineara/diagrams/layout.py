@@ -210,7 +210,9 @@ class Folds:
 
     def __init__(self, fold: int | Collection[int] | None) -> None:
         self.depth: int | None = fold if isinstance(fold, int) else None
-        self.ids = frozenset() if fold is None or isinstance(fold, int) else frozenset(fold)
+        self.ids: frozenset[int] = (
+            frozenset() if fold is None or isinstance(fold, int) else frozenset(fold)
+        )
 
     def __call__(self, node: Node, depth: int) -> bool:
         """Whether a box within `depth` others is shut."""

@@ -28,8 +28,8 @@ class Meter:
     """
 
     def __init__(self) -> None:
-        self.live = 0
-        self.peak = 0
+        self.live: int = 0
+        self.peak: int = 0
         self._known: dict[int, Any] = {}
 
     def made(self, value: Leaf) -> None:

@@ -121,7 +121,8 @@ class Shadow:
     def __mul__(self, other: Any) -> "Shadow":
         return Shadow(other.type if getattr(other, "ndim", 0) else self.type)
 
-    __radd__, __rmul__ = __add__, __mul__
+    __radd__ = __add__
+    __rmul__ = __mul__
 
     def __getitem__(self, row: int) -> "Shadow":
         t = ArrayType(self.shape[1:], self.dtype)
@@ -133,7 +134,13 @@ class Shadow:
             "give the rehearsal numbers for the arguments that it depends on"
         )
 
-    __bool__ = __index__ = __float__ = __le__ = __lt__ = __gt__ = __ge__ = _unknown
+    __bool__ = _unknown
+    __index__ = _unknown
+    __float__ = _unknown
+    __le__ = _unknown
+    __lt__ = _unknown
+    __gt__ = _unknown
+    __ge__ = _unknown
 
 
 def unknown(number: Value, *shape: int) -> Shadow:

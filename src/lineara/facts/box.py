@@ -150,7 +150,7 @@ class Own:
 
     def __init__(self, cotangent: Any, read: Callable[[Any], Any]) -> None:
         self.cotangent: Any = cotangent
-        self.read = read  # gives a builder of that class as an array
+        self.read: Callable[[Any], Any] = read  # gives a builder of that class as an array
 
     def finish(self) -> Any:
         """The array that the builder stands for."""

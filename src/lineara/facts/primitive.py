@@ -205,7 +205,7 @@ class Elementwise(Primitive):
         self.elsewhere: Callable[..., Any] | None = None
         self.same_as: Callable[[], Any] | None = None  # gives the ufunc that `array` calls
         self.arity: int = len(partials)
-        self.array = getattr(np, name) if array is None else array
+        self.array: Callable[..., Any] = getattr(np, name) if array is None else array
         self.scalar = scalar
         self.stated = partials
         self._wirtinger = wirtinger
@@ -417,7 +417,7 @@ class Linear(Primitive):
     cotangent for each of them (None for zero).
     """
 
-    linear = (0,)
+    linear: tuple[int, ...] | None = (0,)
 
     def keeps(self, place: int) -> bool:
         """What it is linear in is not read; indices and conditions are."""
@@ -562,7 +562,7 @@ class General(Primitive):
     `linear` it is linear jointly, when the others are fixed.
     """
 
-    linear = ()
+    linear: tuple[int, ...] | None = ()
 
     def jvp(self, *args: Any, **params: Any) -> Any:
         """The tangent of the result."""

@@ -45,7 +45,7 @@ class Series(Operand):
     ) -> None:
         self.run: Run = run
         self.type = t
-        self.compute = compute
+        self.compute: Callable[[int], Coefficient] = compute
         self.still: bool = still  # whether it is its first coefficient alone
         self.coefficients: list[Coefficient] = []
         self.slope: Series | None = None

@@ -28,7 +28,7 @@ class Labelled:
 
     def __init__(self, labels: Any) -> None:
         self.labels = labels  # the point, whose labels a tangent has
-        self.point = type(labels)
+        self.point: type = type(labels)
 
     def is_like(self, p: Value) -> bool:
         """Whether p has the labels of this point."""

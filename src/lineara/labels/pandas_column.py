@@ -57,7 +57,7 @@ class TracedColumn(ExtensionArray):
 
     __array_priority__ = 1000
 
-    def __init__(self, values: Array) -> None:
+    def __init__(self, values: Shaped) -> None:
         self.values: Any = values
 
     dtype: TracedDtype = TracedDtype()  # type: ignore[assignment]

@@ -226,8 +226,8 @@ class Writer:
     def __init__(self, name: str, formals: Sequence[ir.Var]) -> None:
         self.name = name
         self.shared: set[str] = {v.name for v in formals if is_index(v)}
-        self.names = ir.Names(self.shared)
-        self.formals = tuple([self.formal(v) for v in formals])
+        self.names: ir.Names = ir.Names(self.shared)
+        self.formals: tuple[ir.Var, ...] = tuple([self.formal(v) for v in formals])
         self.bindings: list[Any] = []
 
     def var(self, like: str, t: Type, linear: bool = False) -> ir.Var:

@@ -170,7 +170,7 @@ class Samples:
 
     def __init__(self, at: dict[ir.Var, int]) -> None:
         self.at = at
-        self.of = {n: v for v, n in at.items()}
+        self.of: dict[int, ir.Var] = {n: v for v, n in at.items()}
 
     def type(self, t: tuple[Any, ...]) -> Any:
         """The type with numbers."""

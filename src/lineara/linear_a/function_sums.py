@@ -40,7 +40,7 @@ class Body:
     """The bindings of one definition, as they are written."""
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
-        self.names = ir.Names(taken)
+        self.names: ir.Names = ir.Names(taken)
         self.bindings: list[ir.Binding] = []
 
     def several(self, likes: Sequence[str], types: Sequence[Type], leaf: ir.Leaf) -> ir.Vars:

@@ -13,7 +13,7 @@ the rounds and leaves what is the same in every round off them; T runs the other
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,7 +36,7 @@ class Loop(Form):
 
     __slots__ = ()
     FORM = ""
-    HANDS_ALL_ON = True
+    HANDS_ALL_ON: ClassVar[bool] = True
 
     @property
     def body(self) -> str:

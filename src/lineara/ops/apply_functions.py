@@ -1,7 +1,7 @@
 """NumPy functions that call a user's function on parts of an array: rows, pieces, elements."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -112,7 +112,7 @@ def _piece(
     return op("where")(condition, op("scatter")(values, at=at, shape=type_of(x).shape), y)
 
 
-def choose(a, choices, out=None, mode="raise"):
+def choose(a: Any, choices: Sequence[Any], out: None = None, mode: str = "raise") -> Any:
     """In each element the value of `choices[a]` there, for an array of integers `a`."""
     listed = [c if type(c) in (int, float, complex) else as_array(c) for c in choices]
     n = len(listed)
@@ -168,7 +168,9 @@ class Vectorized:
         cache: bool = False,
         signature: str | None = None,
     ) -> None:
-        self.plainly = np.vectorize(pyfunc, otypes, doc, excluded, cache, signature)  # or refuses
+        self.plainly: np.vectorize = np.vectorize(
+            pyfunc, otypes, doc, excluded, cache, signature
+        )  # or refuses
         self.options: tuple[Any, ...] = otypes, doc, excluded, cache, signature
         self.pyfunc, self.signature, self.cache = pyfunc, signature, cache
         self.otypes, self.excluded = self.plainly.otypes, self.plainly.excluded

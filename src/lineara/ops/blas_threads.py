@@ -43,7 +43,7 @@ class OneThread:
 
     def __init__(self, ours: Library, other: Library, cores: int) -> None:
         self.ours, self.other, self.cores = ours, other, cores
-        self.lock = threading.Lock()
+        self.lock: threading.Lock = threading.Lock()
         self.inside, self.before = 0, 1
 
     def __enter__(self) -> None:

@@ -13,6 +13,7 @@ from lineara.facts.hints import Namespace, Shaped, Value
 from lineara.facts.primitive import (
     Box,
     Constant,
+    Elementwise,
     Linear,
     Primitive,
     aligned,
@@ -30,24 +31,26 @@ from lineara.ops.branchless_where import select
 
 # --- arithmetic -------------------------------------------------------------------------------
 
-add = elementwise(
+add: Elementwise = elementwise(
     "add", lambda y, x, w: 1, lambda y, x, w: 1, scalar="x + w",
     sided=(lambda d, y, x, w: d, lambda d, y, x, w: d),
 )  # fmt: skip
-subtract = elementwise(
+subtract: Elementwise = elementwise(
     "subtract", lambda y, x, w: 1, lambda y, x, w: -1, scalar="x - w",
     sided=(lambda d, y, x, w: d, lambda d, y, x, w: -d),
 )  # fmt: skip
-multiply = elementwise(
+multiply: Elementwise = elementwise(
     "multiply", lambda y, x, w: w, lambda y, x, w: x, scalar="x * w",
     sided=(lambda d, y, x, w: d * w, lambda d, y, x, w: x * d),
 )  # fmt: skip
-divide = elementwise(  # x / w is x times the reciprocal of w
+divide: Elementwise = elementwise(  # x / w is x times the reciprocal of w
     "divide", lambda y, x, w: 1 / w, lambda y, x, w: -y / w, scalar="x / w",
     sided=(lambda d, y, x, w: d * reciprocal(w), lambda d, y, x, w: -(y * d * reciprocal(w))),
 )  # fmt: skip
-negative = elementwise("negative", lambda y, x: -1, scalar="-x", sided=(lambda d, y, x: -d,))
-power = elementwise(
+negative: Elementwise = elementwise(
+    "negative", lambda y, x: -1, scalar="-x", sided=(lambda d, y, x: -d,)
+)
+power: Elementwise = elementwise(
     "power",
     lambda y, x, w: where(  # x of a program is read only where w is 0
         w == 0, where(x == 0, 0, w * x ** (w - 1)), w * x ** (w - 1)
@@ -55,17 +58,19 @@ power = elementwise(
     lambda y, x, w: where(x == 0, y * 0, y * log(x)),
     scalar="x ** w",
 )
-square = elementwise(
+square: Elementwise = elementwise(
     "square", lambda y, x: 2 * x, scalar="x * x", sided=(lambda d, y, x: d * x + x * d,)
 )
-reciprocal = elementwise(
+reciprocal: Elementwise = elementwise(
     "reciprocal", lambda y, x: -y / x, scalar="1 / x", sided=(lambda d, y, x: -(y * d * y),)
 )
-remainder = elementwise(  # x = y + n w for an integer n, which is locally constant
+remainder: Elementwise = elementwise(  # x = y + n w for an integer n, which is locally constant
     "remainder", lambda y, x, w: 1, lambda y, x, w: rint((y - x) / w), scalar="x % w"
 )
-fmod = elementwise("fmod", lambda y, x, w: 1, lambda y, x, w: rint((y - x) / w), host=True)
-abs_ = elementwise(
+fmod: Elementwise = elementwise(
+    "fmod", lambda y, x, w: 1, lambda y, x, w: rint((y - x) / w), host=True
+)
+abs_: Elementwise = elementwise(
     "abs",
     lambda y, x: sign(x),
     scalar="abs(x)",
@@ -73,55 +78,61 @@ abs_ = elementwise(
     wirtinger=(lambda y, x: where(y == 0, 0, conj(x) / (2 * y)),),
     conjugate=(lambda y, x: where(y == 0, 0, x / (2 * y)),),
 )
-fabs = elementwise("fabs", lambda y, x: sign(x), scalar="abs(x)")
+fabs: Elementwise = elementwise("fabs", lambda y, x: sign(x), scalar="abs(x)")
 
 # --- powers, exponentials, logarithms -----------------------------------------------------------
 
-sqrt = elementwise("sqrt", lambda y, x: 0.5 / y)
-cbrt = elementwise("cbrt", lambda y, x: 1 / (3 * y * y), host=True)
-exp = elementwise("exp", lambda y, x: y)
-exp2 = elementwise("exp2", lambda y, x: y * math.log(2))
-expm1 = elementwise("expm1", lambda y, x: exp(x))
-log = elementwise("log", lambda y, x: 1 / x)
-log2 = elementwise("log2", lambda y, x: 1 / (x * math.log(2)))
-log10 = elementwise("log10", lambda y, x: 1 / (x * math.log(10)))
-log1p = elementwise("log1p", lambda y, x: 1 / (1 + x))
-logaddexp = elementwise(
+sqrt: Elementwise = elementwise("sqrt", lambda y, x: 0.5 / y)
+cbrt: Elementwise = elementwise("cbrt", lambda y, x: 1 / (3 * y * y), host=True)
+exp: Elementwise = elementwise("exp", lambda y, x: y)
+exp2: Elementwise = elementwise("exp2", lambda y, x: y * math.log(2))
+expm1: Elementwise = elementwise("expm1", lambda y, x: exp(x))
+log: Elementwise = elementwise("log", lambda y, x: 1 / x)
+log2: Elementwise = elementwise("log2", lambda y, x: 1 / (x * math.log(2)))
+log10: Elementwise = elementwise("log10", lambda y, x: 1 / (x * math.log(10)))
+log1p: Elementwise = elementwise("log1p", lambda y, x: 1 / (1 + x))
+logaddexp: Elementwise = elementwise(
     "logaddexp", lambda y, x, w: _share(exp, x, w), lambda y, x, w: _share(exp, w, x)
 )
-logaddexp2 = elementwise(
+logaddexp2: Elementwise = elementwise(
     "logaddexp2", lambda y, x, w: _share(exp2, x, w), lambda y, x, w: _share(exp2, w, x)
 )
 
 # --- trigonometry -------------------------------------------------------------------------------
 
-sin = elementwise("sin", lambda y, x: cos(x))
-cos = elementwise("cos", lambda y, x: -sin(x))
-tan = elementwise("tan", lambda y, x: 1 + y * y)
+sin: Elementwise = elementwise("sin", lambda y, x: cos(x))
+cos: Elementwise = elementwise("cos", lambda y, x: -sin(x))
+tan: Elementwise = elementwise("tan", lambda y, x: 1 + y * y)
 # subtractions of real numbers keep the sign of a zero imaginary part: the side of a branch cut
-asin = elementwise("asin", lambda y, x: 1 / sqrt(-(x - 1) * (x - -1)), array=np.arcsin)
-acos = elementwise("acos", lambda y, x: -1 / sqrt(-(x - 1) * (x - -1)), array=np.arccos)
-atan = elementwise("atan", lambda y, x: 1 / (1 + x * x), array=np.arctan)
-atan2 = elementwise(
+asin: Elementwise = elementwise("asin", lambda y, x: 1 / sqrt(-(x - 1) * (x - -1)), array=np.arcsin)
+acos: Elementwise = elementwise(
+    "acos", lambda y, x: -1 / sqrt(-(x - 1) * (x - -1)), array=np.arccos
+)
+atan: Elementwise = elementwise("atan", lambda y, x: 1 / (1 + x * x), array=np.arctan)
+atan2: Elementwise = elementwise(
     "atan2",
     lambda y, x, w: _over_square(w, x),
     lambda y, x, w: -_over_square(x, w),
     array=np.arctan2,
 )
-sinh = elementwise("sinh", lambda y, x: cosh(x))
-cosh = elementwise("cosh", lambda y, x: sinh(x))
-tanh = elementwise("tanh", lambda y, x: 1 - y * y)
-asinh = elementwise("asinh", lambda y, x: 1 / sqrt(x * x - -1), array=np.arcsinh)
-acosh = elementwise("acosh", lambda y, x: 1 / (sqrt(x - 1) * sqrt(x - -1)), array=np.arccosh)
-atanh = elementwise("atanh", lambda y, x: 1 / ((1 - x) * (1 + x)), array=np.arctanh)
-hypot = elementwise(
+sinh: Elementwise = elementwise("sinh", lambda y, x: cosh(x))
+cosh: Elementwise = elementwise("cosh", lambda y, x: sinh(x))
+tanh: Elementwise = elementwise("tanh", lambda y, x: 1 - y * y)
+asinh: Elementwise = elementwise("asinh", lambda y, x: 1 / sqrt(x * x - -1), array=np.arcsinh)
+acosh: Elementwise = elementwise(
+    "acosh", lambda y, x: 1 / (sqrt(x - 1) * sqrt(x - -1)), array=np.arccosh
+)
+atanh: Elementwise = elementwise("atanh", lambda y, x: 1 / ((1 - x) * (1 + x)), array=np.arctanh)
+hypot: Elementwise = elementwise(
     "hypot",
     lambda y, x, w: over(x, y),
     lambda y, x, w: over(w, y),
 )
-deg2rad = elementwise("deg2rad", lambda y, x: math.pi / 180, scalar="math.radians(x)")
-rad2deg = elementwise("rad2deg", lambda y, x: 180 / math.pi, scalar="math.degrees(x)")
-copysign = elementwise("copysign", lambda y, x, w: sign(x) * sign(y), lambda y, x, w: 0)
+deg2rad: Elementwise = elementwise("deg2rad", lambda y, x: math.pi / 180, scalar="math.radians(x)")
+rad2deg: Elementwise = elementwise("rad2deg", lambda y, x: 180 / math.pi, scalar="math.degrees(x)")
+copysign: Elementwise = elementwise(
+    "copysign", lambda y, x, w: sign(x) * sign(y), lambda y, x, w: 0
+)
 
 # --- selections: a lane that is not selected is a structural zero ----------------------------
 
@@ -134,15 +145,15 @@ NUMBER = (  # the slopes of fmax and fmin: a tie is shared, a NaN is not chosen
     lambda y, x, w: where(x == w, 0.5, where(y == x, 1, 0)),
     lambda y, x, w: where(x == w, 0.5, where(y == w, 1, 0)),
 )
-maximum = elementwise("maximum", *CHOSEN, scalar=LARGER, selects=True)
-minimum = elementwise("minimum", *CHOSEN, scalar=SMALLER, selects=True)
-fmax = elementwise("fmax", *NUMBER, scalar=LARGER, selects=True, host=True)
-fmin = elementwise("fmin", *NUMBER, scalar=SMALLER, selects=True, host=True)
+maximum: Elementwise = elementwise("maximum", *CHOSEN, scalar=LARGER, selects=True)
+minimum: Elementwise = elementwise("minimum", *CHOSEN, scalar=SMALLER, selects=True)
+fmax: Elementwise = elementwise("fmax", *NUMBER, scalar=LARGER, selects=True, host=True)
+fmin: Elementwise = elementwise("fmin", *NUMBER, scalar=SMALLER, selects=True, host=True)
 # the two halves of clip; their slopes at kinks are chosen separately from maximum and minimum
-clip_below = elementwise(
+clip_below: Elementwise = elementwise(
     "clip_below", *CHOSEN, scalar=LARGER, array=lambda x, w: np.maximum(x, w), selects=True
 )
-clip_above = elementwise(
+clip_above: Elementwise = elementwise(
     "clip_above", *CHOSEN, scalar=SMALLER, array=lambda x, w: np.minimum(x, w), selects=True
 )
 clip_below.same_as, clip_above.same_as = (lambda: np.maximum), (lambda: np.minimum)
@@ -183,26 +194,27 @@ def over(x: Value, y: Value) -> Any:
 class Selection(Linear):
     """(c, a, b): a where c is true, else b; linear in (a, b), which broadcast."""
 
-    linear = (1, 2)
+    linear: tuple[int, ...] | None = (1, 2)
 
-    def result(self, c, a, b):
+    def result(self, c: Any, a: Any, b: Any) -> ArrayType:
         shape = np.broadcast_shapes(*(type_of(v).shape for v in (c, a, b)))
         weak = [v if type(v) in (int, float, complex) else type_of(v).dtype for v in (a, b)]
         return ArrayType(shape, np.result_type(*weak))
 
-    def evaluate(self, xp, /, c, a, b):
+    def evaluate(self, xp: Namespace, /, c: Any, a: Any, b: Any) -> Any:
         return select(c, a, b) if xp is np else xp.where(xp.asarray(c), a, b)
 
-    def arithmetic(self, y, args, params):
-        return (
-            reals(y) + args[0].size
-        )  # one selection an element; the transpose also computes not c
+    def arithmetic(self, y: ArrayType, args: tuple[ArrayType, ...], params: dict[str, Any]) -> int:
+        # one selection an element; the transpose also computes not c
+        return reals(y) + args[0].size
 
-    def transpose(self, y_bar, /, c, a, b):
+    def transpose(self, y_bar: Value, /, c: Any, a: Any, b: Any) -> tuple[Any, ...]:
         from_a, from_b = op("keep")(y_bar, c), op("keep")(y_bar, op("logical_not")(c))
         return unbroadcast(from_a, a), unbroadcast(from_b, b)
 
-    def batch(self, args, batched, params):
+    def batch(
+        self, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+    ) -> Any:
         return self(*aligned(args, batched))
 
 
@@ -246,7 +258,7 @@ class keep(Linear):
         return self(*aligned(args, batched))
 
 
-length = elementwise(
+length: Elementwise = elementwise(
     "length", lambda y, x: where(x == 0, 0, 0.5 / y), array=lambda x: np.sqrt(x), selects=True
 )
 
@@ -355,19 +367,21 @@ for _function, _ours in {np.conjugate: conj, np.real: real, np.imag: imag}.items
 
 # --- the representation ---------------------------------------------------------------------------
 
-ldexp = elementwise("ldexp", lambda y, x, w: exp2(w), lambda y, x, w: 0, host=True)
-nextafter = elementwise("nextafter", lambda y, x, w: 1, lambda y, x, w: 0)
+ldexp: Elementwise = elementwise("ldexp", lambda y, x, w: exp2(w), lambda y, x, w: 0, host=True)
+nextafter: Elementwise = elementwise("nextafter", lambda y, x, w: 1, lambda y, x, w: 0)
 
-fraction = elementwise("fraction", lambda y, x: 1, array=lambda x: np.modf(x)[0], host=True)
+fraction: Elementwise = elementwise(
+    "fraction", lambda y, x: 1, array=lambda x: np.modf(x)[0], host=True
+)
 # the parts of cmath.rect(x, w)
-rect_real = elementwise(
+rect_real: Elementwise = elementwise(
     "rect_real",
     lambda y, x, w: cos(w),
     lambda y, x, w: -rect_imag(x, w),
     array=lambda x, w: x * np.cos(w),
     host=True,
 )
-rect_imag = elementwise(
+rect_imag: Elementwise = elementwise(
     "rect_imag",
     lambda y, x, w: sin(w),
     lambda y, x, w: rect_real(x, w),
@@ -430,7 +444,10 @@ class exponent(Constant):
 
 
 stop_gradient: StopGradient = StopGradient("stop_gradient")
-sign, trunc, equal, greater = map(constant, ("sign", "trunc", "equal", "greater"))
+sign: Primitive = constant("sign")
+trunc: Primitive = constant("trunc")
+equal: Primitive = constant("equal")
+greater: Primitive = constant("greater")
 rint: Primitive = constant("rint", host=True)
 _STANDARD = (
     "floor", "ceil", "floor_divide", "signbit", "isnan", "isinf", "isfinite", "not_equal", "less",

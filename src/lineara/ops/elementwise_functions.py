@@ -2,12 +2,13 @@
 
 import cmath
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from lineara.errors import TypeMismatchError
+from lineara.facts.hints import Value
 from lineara.facts.primitive import Box, Constant, Elementwise, implements, op, refuses, registry
 from lineara.facts.types import is_complex, type_of
 from lineara.ops.elementwise import (
@@ -243,12 +244,12 @@ def prod(values, *, start=1):
     return start
 
 
-def sumprod(p, q):
+def sumprod(p: Iterable[Any], q: Iterable[Any]) -> Any:
     """The sum of products."""
     return fsum(a * b for a, b in zip(p, q, strict=True))
 
 
-def fma(x, y, z):
+def fma(x: Value, y: Value, z: Value) -> Any:
     """x * y + z, rounded twice."""
     return x * y + z
 

@@ -242,7 +242,7 @@ def positions(shape: tuple[int, ...], at: Index) -> Any:
 class Positions(Constant):
     """A primitive whose number of results depends on values, so that no type rule exists."""
 
-    def result(self, *args, **params):
+    def result(self, *args: Any, **params: Any) -> Any:
         raise ShapeError(
             f"{self.name}: how many it finds depends on values, and a type has a fixed shape; "
             "where(c, a, b) chooses without counting"
@@ -256,13 +256,15 @@ class Along(Constant):
         super().__init__(name)
         self.axis = axis
 
-    def __call__(self, x, /, *rest, where: Value = True, **params):
+    def __call__(self, x: Any, /, *rest: Any, where: Value = True, **params: Any) -> Any:
         if where is not True:  # of any and all: elements left out get the neutral value
             left_out = op("logical_not")(where)
             x = op("logical_and")(x, where) if self.name == "any" else op("logical_or")(x, left_out)
         return super().__call__(x, *rest, **params)
 
-    def batch(self, args, batched, params):
+    def batch(
+        self, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+    ) -> Any:
         x, *rest = args
         axis = params.get("axis", self.axis)
         if rest or isinstance(axis, tuple):

@@ -221,7 +221,7 @@ def dsplit(ary, indices_or_sections):
     return split(ary, indices_or_sections, 2)
 
 
-def unstack(x, /, *, axis=0):
+def unstack(x: Shaped, /, *, axis: int = 0) -> tuple[Any, ...]:
     """A tuple of the slices along an axis."""
     return tuple(moveaxis(x, axis, 0)[i] for i in range(x.shape[axis]))
 

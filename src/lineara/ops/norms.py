@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
-from lineara.facts.hints import Shaped
+from lineara.facts.hints import Namespace, Shaped
 from lineara.facts.primitive import Box, Constant, implements, op
 from lineara.facts.types import ArrayType, type_of
 from lineara.ops import lapack
@@ -117,13 +117,21 @@ def cond(x, p=None):
 class MatrixRank(Constant):
     """The number of singular values above a tolerance, which is locally constant."""
 
-    raised = lapack.FAILS
+    raised: tuple[type[Exception], ...] = lapack.FAILS
     host = True  # elsewhere there is no absolute tolerance, and no word for a Hermitian matrix
 
-    def result(self, *args, **params):
+    def result(self, *args: Any, **params: Any) -> ArrayType:
         return ArrayType(type_of(args[0]).shape[:-2], np.dtype(np.int64))
 
-    def evaluate(self, xp, /, a, *cut, relative=False, hermitian=False):
+    def evaluate(
+        self,
+        xp: Namespace,
+        /,
+        a: np.ndarray,
+        *cut: Any,
+        relative: bool = False,
+        hermitian: bool = False,
+    ) -> Any:
         tol, rtol = (None, *cut) if relative else ((*cut, None) if cut else (None, None))
         return np.linalg.matrix_rank(a, tol, hermitian, rtol=rtol)
 

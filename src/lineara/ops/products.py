@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
-from lineara.facts.hints import Shaped
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import conjugate, implements, op
 from lineara.facts.types import type_of
 from lineara.ops.contract import LETTERS, chain, einsum, matmul
@@ -80,18 +80,18 @@ def along(ours: Any, signature: str, args: tuple[Any, ...], axes: Any) -> Any:
     return moveaxis(y, ends[-1], named[-1]) if len(named) > len(args) and cores[-1] else y
 
 
-def vecdot(x1, x2, /, *, axis=-1):
+def vecdot(x1: Value, x2: Value, /, *, axis: int = -1) -> Any:
     """Sum of conj(x1) x2 along an axis."""
     product = conjugate(x1) * x2
     return op("sum")(product, axis=normal_axes(axis, len(product.shape), "vecdot"), keepdims=False)
 
 
-def matvec(x1, x2, /):
+def matvec(x1: Value, x2: Value, /) -> Any:
     """Matrices times vectors, both in stacks."""
     return matmul(x1, expand_dims(x2, -1))[..., 0]
 
 
-def vecmat(x1, x2, /):
+def vecmat(x1: Value, x2: Value, /) -> Any:
     """Conjugated row vectors times matrices, both in stacks."""
     return matmul(expand_dims(conjugate(x1), -2), x2)[..., 0, :]
 

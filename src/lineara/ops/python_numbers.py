@@ -34,7 +34,7 @@ from lineara.facts.types import ArrayType, is_complex, type_of
 from lineara.ops.elementwise import over
 
 PLAIN = np.ndarray | np.generic | float | int | complex
-FLOATS = {float, np.float64}
+FLOATS: set[type] = {float, np.float64}
 WHOLE = np.iinfo(np.int64)
 
 
@@ -47,9 +47,13 @@ class Own(Primitive):
     host = pythons = True
 
     def __init__(self, name: str, base: Any, act: Callable[..., Any]) -> None:
-        self.base, self.act = base, act
+        self.base: Any = base
+        self.act: Callable[..., Any] = act
         operators = name.startswith("python")
-        self.raised = (ZeroDivisionError if operators else ValueError, OverflowError)
+        self.raised: tuple[type[Exception], ...] = (
+            ZeroDivisionError if operators else ValueError,
+            OverflowError,
+        )
         if isinstance(base, Constant):
             super().__init__(name)
             return
@@ -177,8 +181,9 @@ class OfRow(General):
 
     def __init__(self, name: str, act: Callable[..., float], terms: Callable[..., Any]) -> None:
         super().__init__(name)
-        self.act, self.terms = act, terms
-        self.raised = (ValueError, OverflowError)
+        self.act: Callable[..., float] = act
+        self.terms: Callable[..., Any] = terms
+        self.raised: tuple[type[Exception], ...] = (ValueError, OverflowError)
 
     def result(self, x: tuple[Any, ...], **params: Any) -> Any:
         """The type of one number for each row."""
@@ -213,7 +218,7 @@ class Stored(Constant):
     """A number as an element of an array of whole numbers gets it: as Python's `int` of it."""
 
     host = pythons = True
-    raised = (ValueError, OverflowError)
+    raised: tuple[type[Exception], ...] = (ValueError, OverflowError)
 
     def result(self, x: Shaped, *, dtype: DType, **params: Any) -> Any:
         """As many whole numbers."""
@@ -341,7 +346,7 @@ def own(name: str, base: Primitive, act: Callable[..., Any]) -> Any:
 
 # --- operators ------------------------------------------------------------------------------------
 
-OPERATORS = {
+OPERATORS: dict[str, Callable[..., Any]] = {
     "add": operator.add,
     "subtract": operator.sub,
     "multiply": operator.mul,

@@ -51,8 +51,10 @@ def _spread(name: str, ddof: int, root: bool) -> Any:
     return call
 
 
-variance, stdev = _spread("variance", 1, False), _spread("stdev", 1, True)
-pvariance, pstdev = _spread("pvariance", 0, False), _spread("pstdev", 0, True)
+variance: Callable[..., Any] = _spread("variance", 1, False)
+stdev: Callable[..., Any] = _spread("stdev", 1, True)
+pvariance: Callable[..., Any] = _spread("pvariance", 0, False)
+pstdev: Callable[..., Any] = _spread("pstdev", 0, True)
 
 
 # --- in programs ----------------------------------------------------------------------------------

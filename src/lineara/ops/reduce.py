@@ -2,7 +2,7 @@
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -216,20 +216,31 @@ class ties(Constant):
 class Extremum(General):
     """max or min over axes; ties share the tangent equally, other lanes are structural zeros."""
 
-    def result(self, x, *, axis, keepdims):
+    def result(self, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> ArrayType:
         return reduced(self.name, x, axis, keepdims)
 
-    def arithmetic(self, y, args, params):
+    def arithmetic(self, y: ArrayType, args: tuple[ArrayType, ...], params: dict[str, Any]) -> int:
         return reals(args[0])
 
-    def jvp(self, y, primals, tangents, /, *, axis, keepdims):
+    def jvp(
+        self,
+        y: Shaped,
+        primals: Sequence[Any],
+        tangents: Sequence[Any],
+        /,
+        *,
+        axis: tuple[int, ...],
+        keepdims: bool,
+    ) -> Any:
         (x,), (x_dot,) = primals, tangents
         t = type_of(x)
         hit = attains(x, op("reshape")(y, shape=_kept(t.shape, axis)))
         count = ties(hit, axis=axis, keepdims=keepdims, dtype=t.dtype)
         return op("sum")(op("keep")(x_dot, hit), axis=axis, keepdims=keepdims) / count
 
-    def batch(self, args, batched, params):
+    def batch(
+        self, args: tuple[Any, ...], batched: tuple[bool, ...], params: dict[str, Any]
+    ) -> Any:
         return self(*args, **_next(params))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import ShapeError
-from lineara.facts.hints import Shaped, Value
+from lineara.facts.hints import Namespace, Shaped, Value
 from lineara.facts.primitive import Box, Constant, implements, op, primitive
 from lineara.facts.types import ArrayType, is_complex, type_of
 from lineara.ops.index import Positions, line, take, take_along_axis
@@ -304,7 +304,9 @@ class Distinct(Positions):
 
     host = True
 
-    def evaluate(self, xp, /, x, axis=None, equal_nan=True):
+    def evaluate(
+        self, xp: Namespace, /, x: np.ndarray, axis: int | None = None, equal_nan: bool = True
+    ) -> Any:
         return np.unique(x, True, True, True, axis, equal_nan=equal_nan)[1:]
 
 

@@ -1,13 +1,13 @@
 """The methods of ufuncs: reduce, accumulate, reduceat and outer."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from lineara.errors import NoRuleError, ShapeError
-from lineara.facts.hints import DType, Shaped
+from lineara.facts.hints import DType, Shaped, Value
 from lineara.facts.primitive import Box, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.index import line, take_along_axis
@@ -25,7 +25,7 @@ WHOLE = {  # ufunc -> the NumPy function that does the same
     },
     "accumulate": {np.add: np.cumsum, np.multiply: np.cumprod},
 }
-NOTHING = {  # associative ufunc -> its neutral value
+NOTHING: dict[np.ufunc, float] = {  # associative ufunc -> its neutral value
     np.multiply: 1.0,
     np.maximum: -np.inf,
     np.minimum: np.inf,
@@ -36,12 +36,30 @@ NOTHING = {  # associative ufunc -> its neutral value
     np.hypot: 0.0,
 }
 # Values that are neutral on the right of an operation, for when `initial=` is on its left.
-ON_THE_RIGHT = {np.subtract: 0.0, np.divide: 1.0, np.power: 1.0, np.float_power: 1.0}
+ON_THE_RIGHT: dict[np.ufunc, float] = {
+    np.subtract: 0.0,
+    np.divide: 1.0,
+    np.power: 1.0,
+    np.float_power: 1.0,
+}
 
-RECORDS = {np.maximum: np.greater, np.minimum: np.less, np.fmax: np.greater, np.fmin: np.less}
+RECORDS: dict[np.ufunc, np.ufunc] = {
+    np.maximum: np.greater,
+    np.minimum: np.less,
+    np.fmax: np.greater,
+    np.fmin: np.less,
+}
 
 
-def reduce_(ufunc, a, axis=0, dtype=None, keepdims=False, initial=np._NoValue, where=True):
+def reduce_(
+    ufunc: np.ufunc,
+    a: Shaped,
+    axis: Any = 0,
+    dtype: DType = None,
+    keepdims: bool = False,
+    initial: Any = np._NoValue,
+    where: Value = True,
+) -> Any:
     """np.ufunc.reduce: one value for each line along the axes."""
     whole = WHOLE["reduce"].get(ufunc)
     options = {"initial": initial} if given(initial) else {}
@@ -106,7 +124,7 @@ def _along(ufunc: np.ufunc, a: Shaped, axis: int, initial: object = None) -> Any
     return a
 
 
-def accumulate(ufunc, a, axis=0, dtype=None):
+def accumulate(ufunc: np.ufunc, a: Shaped, axis: int = 0, dtype: DType = None) -> Any:
     """np.ufunc.accumulate: the running reduction along an axis."""
     whole = WHOLE["accumulate"].get(ufunc)
     if whole is not None:
@@ -146,7 +164,13 @@ def _run(ufunc: np.ufunc, values: Shaped, axis: int) -> Any:
     return ufunc.accumulate(values, axis)
 
 
-def reduceat(ufunc, a, indices, axis=0, dtype=None):
+def reduceat(
+    ufunc: np.ufunc,
+    a: Shaped,
+    indices: Sequence[int] | np.ndarray,
+    axis: int = 0,
+    dtype: DType = None,
+) -> Any:
     """np.ufunc.reduceat: the reductions of the slices that begin at the indices."""
     a, axis = line(_as(a, dtype), axis, f"{ufunc.__name__}.reduceat")
     n, lead = type_of(a).shape[axis], (slice(None),) * axis
@@ -171,7 +195,7 @@ def _one(ufunc: np.ufunc, a: Shaped, axis: int) -> Any:
     return reduce_(ufunc, a, axis, keepdims=True)
 
 
-def outer(ufunc, a, b):
+def outer(ufunc: np.ufunc, a: Value, b: Value) -> Any:
     """np.ufunc.outer: the operation on all pairs of elements."""
     a, b = as_array(a), as_array(b)
     shape = (*type_of(a).shape, *(1,) * type_of(b).ndim)

@@ -29,7 +29,8 @@ class Check(Structural):
     def __init__(self, kind: type[Exception]) -> None:
         super().__init__(f"check_{kind.__name__}")
         self.kind = kind
-        self.raised = () if issubclass(kind, LinearaError) else (kind,)  # ours, of who reads x
+        # ours, of who reads x
+        self.raised: tuple[type[Exception], ...] = () if issubclass(kind, LinearaError) else (kind,)
 
     def result(self, x: ArrayType, fails: Value, text: str, line: str = "") -> ArrayType:
         """The type of x."""

@@ -101,7 +101,9 @@ class Batch:
         self.one: type[OverLanesOf] = OverLanesOf
         self.known: dict[str, OverLanesOf] = {}
         self.types: dict[str, Type | Family] = {}
-        self.every = replace(program.whole, types=ChainMap(self.types, dict(program.types)))
+        self.every: Program = replace(
+            program.whole, types=ChainMap(self.types, dict(program.types))
+        )
         self.rules: dict[Any, Text] = {}
         self.entered: list[str] = []
         self.recursive: set[str] = set()
@@ -217,18 +219,18 @@ class OverLanesOf:
 
     def __init__(self, run: Batch, d: ir.Def, axes: Axes, size: int | None, name: str) -> None:
         self.run = run
-        self.program = run.program
+        self.program: Program = run.program
         self.d = d
         self.axes = axes
         self.size = size
         self.name = name
-        self.out = Emitter(ir.Names([p.name for p in d.params]))
+        self.out: Emitter = Emitter(ir.Names([p.name for p in d.params]))
         self.lanes: Lanes = self.out.fresh("lanes", I64) if size is None else size
-        self.ahead = (self.lanes,) if size is None else ()
+        self.ahead: tuple[Lanes, ...] = (self.lanes,) if size is None else ()
         self.at: dict[ir.Var, ir.Var] = {}  # the variable of a batched one has another type
         self.batched: set[ir.Var] = set()  # new variables that have lanes
         self.likes: Sequence[str] = ()  # the names of what is bound
-        self.helpers = 0
+        self.helpers: int = 0
         self.flags: Flags = ()
 
     def write(self) -> None:
@@ -248,8 +250,8 @@ class OverLanesOf:
             params.append(v)
             self.at[p] = front = v if axis == 0 else self.front(v, p.type, axis)
             self.batched.add(front)
-        self.params = (*self.ahead, *params)
-        self.last = self.body()
+        self.params: tuple[Any, ...] = (*self.ahead, *params)
+        self.last: list[ir.Var] = self.body()
         self.flags = self.has_lanes(self.last)
 
     def body(self) -> list[ir.Var]:

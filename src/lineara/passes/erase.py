@@ -51,10 +51,10 @@ class Erase(ir.Mapped):
         if name not in program.defs:
             raise ProgramError(f"erase: there is no definition {name}")
         self.program = program
-        self.d = program.defs[name]
+        self.d: ir.Def = program.defs[name]
         self.helpers = helpers
         self.needed: list[str] = []
-        self.names = ir.Names([v.name for v in ir.binders(self.d)])
+        self.names: ir.Names = ir.Names([v.name for v in ir.binders(self.d)])
 
     def erased(self) -> ir.Def:
         """f.e."""

@@ -103,7 +103,7 @@ class Unzipping:
         self.defs: dict[str, ir.Def] = {}
         self.types: dict[str, Type | Family] = {}
         self.read: dict[tuple[str, int], tuple[int, ...]] = {}  # invariants that f.lin reads
-        self.known = replace(  # grows, so that a policy can tell what callees cost
+        self.known: Program = replace(  # grows, so that a policy can tell what callees cost
             program,
             types=ChainMap(self.types, dict(program.types)),
             defs=ChainMap(self.defs, dict(program.defs)),

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from lineara.facts.primitive import Constant
-from lineara.facts.types import ArrayType
+from lineara.facts.types import ArrayType, Type
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import type_of_leaf
 from lineara.linear_a.cost import drop_work, work
@@ -52,7 +52,7 @@ def ratio(program: Program, e: ir.Prim) -> Fraction | None:
     return Fraction(before + more, before) if before else None
 
 
-def added(program: Program, e: ir.Prim, t) -> int:
+def added(program: Program, e: ir.Prim, t: Type) -> int:
     """W(J p) - W(p)."""
     if not isinstance(program.unfold(t), ArrayType):
         return program.scalars(t)  # a sum of products: the tangents are added

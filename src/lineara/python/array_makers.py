@@ -238,7 +238,7 @@ def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:
                 return _owned(found) if isinstance(a, list | tuple) else found
             except Told as told:
                 a = told.value if told.source is a else a
-        order = args[0] if args else kwargs.get("order")
+        order: Any = args[0] if args else kwargs.get("order")
         rows = original is np.ascontiguousarray  # at least one axis
         order = "C" if rows else order
         copy = kwargs.get("copy")
@@ -398,7 +398,7 @@ def require(a, dtype=None, requirements=None):
 
 
 @in_place_of(memoryview)
-def memory(obj: Shaped) -> Any:
+def memory(obj: Any) -> Any:
     """memoryview; of an array made in a trace, a read-only view of its constant content."""
     if isinstance(obj, Written) and obj.constant() is not None:
         return memoryview(obj.__array__())

@@ -90,4 +90,11 @@ def fill_diagonal(a, val, wrap=False):
     _write("fill_diagonal", a, val, lambda a, values: np.fill_diagonal(a, values, wrap))
 
 
-WRITERS = {np.copyto, np.put, np.putmask, np.place, np.put_along_axis, np.fill_diagonal}
+WRITERS: set[Callable[..., Any]] = {
+    np.copyto,
+    np.put,
+    np.putmask,
+    np.place,
+    np.put_along_axis,
+    np.fill_diagonal,
+}

@@ -5,7 +5,7 @@ It is no NumPy array for `isinstance`, so such a library neither converts it nor
 
 import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from lineara.facts.hints import Index
 from lineara.python.array_makers import any_traced, array
@@ -40,7 +40,7 @@ class Duck:
 
     __slots__ = ("value",)
     __array_priority__ = 1000
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def __init__(self, value: Any) -> None:
         self.value: Any = value

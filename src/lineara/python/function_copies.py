@@ -13,7 +13,7 @@ import gc
 import types
 import weakref
 from collections.abc import Callable
-from types import CellType, FunctionType, MethodType
+from types import CellType, CodeType, FunctionType, MethodType
 from typing import Any
 
 from lineara.errors import is_library_file, is_user_file
@@ -75,7 +75,9 @@ class Copy:
     def __init__(
         self, source: weakref.ref[FunctionType], f: FunctionType, copy: Callable[..., Any]
     ) -> None:
-        self.source, self.copy = source, copy
+        self.source: weakref.ref[FunctionType] = source
+        self.copy = copy
+        self.code: CodeType
         self.code, self.defaults = f.__code__, (f.__defaults__, f.__kwdefaults__)
         self.cells: list[tuple[CellType, CellType | None]] = []
         self.run, self.busy = -1, False

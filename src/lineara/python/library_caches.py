@@ -29,7 +29,8 @@ class Kept:
     def __init__(
         self, is_traced: Callable[[Any], bool], is_followed: Callable[[type], bool]
     ) -> None:
-        self.is_traced, self.is_followed = is_traced, is_followed
+        self.is_traced: Callable[[Any], bool] = is_traced
+        self.is_followed: Callable[[type], bool] = is_followed
         self.holders: dict[int, tuple[Any, Any]] = {}  # each, and what it was like
         self.assigned: list[tuple[dict[str, Any], str, Any]] = []  # globals, and what they were
         self.snapshot: _Snapshot | None = None  # of the holders, where it was taken

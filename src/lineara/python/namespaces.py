@@ -123,7 +123,7 @@ class _FactsOf(weakref.WeakKeyDictionary[CodeType, Facts]):
         return known
 
 
-facts = _FactsOf().of
+facts: Callable[[CodeType], Facts] = _FactsOf().of
 
 
 def _find_facts(code: CodeType) -> Facts:

@@ -298,7 +298,7 @@ def class_of(value: Any) -> type | None:
     return getattr(type(value), "_lineara_stands_for", None)
 
 
-def is_instance(value: Array, cls: type) -> bool | None:
+def is_instance(value: Tree, cls: type) -> bool | None:
     """What isinstance says of a traced value: that it is the number or the array it stands for."""
     stands_for = getattr(type(value), "_lineara_stands_for", None)
     if stands_for is not None:

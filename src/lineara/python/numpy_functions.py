@@ -208,7 +208,15 @@ def _without_out(
 
 
 # Views of NumPy's that are arrays of their own here: when either is written, the other is refused.
-DERIVED = {np.broadcast_to, np.broadcast_arrays, np.diagonal, np.diag, np.real, np.imag, np.einsum}
+DERIVED: set[Callable[..., Any]] = {
+    np.broadcast_to,
+    np.broadcast_arrays,
+    np.diagonal,
+    np.diag,
+    np.real,
+    np.imag,
+    np.einsum,
+}
 DERIVED |= {np.lib.stride_tricks.sliding_window_view, np.linalg.diagonal}
 
 

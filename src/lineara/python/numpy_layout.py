@@ -36,7 +36,7 @@ class NoSignature(Exception):
 
 _known: dict[Any, Any] = {}
 # Functions that give another order than C of arrays in C order.
-TURNING = {
+TURNING: set[Callable[..., Any]] = {
     np.take,
     np.cross,
     np.nanquantile,

@@ -87,10 +87,11 @@ class Overlay:
         read: Callable[[FunctionType], CodeType] = lambda f: f.__code__,
         forms: Any = None,
     ) -> None:
-        self.read, self.forms = read, forms
+        self.read: Callable[[FunctionType], CodeType] = read
+        self.forms: Any = forms
         self._packages = frozenset(packages)
         self._seen_through = self._packages | {"contextlib"}  # contextlib, for `suppress`
-        self.build_class = functools.partial(build_class, self)
+        self.build_class: Callable[..., Any] = functools.partial(build_class, self)
         known = replaced_builtins(self, is_instance, type_of)
         self._tabled = self._table(replacements, known.get)
         self._objects, self._arrive = objects, arrive
@@ -106,7 +107,7 @@ class Overlay:
         )
         self._runs = itertools.count(1)
         self.run: int = 0
-        self.lock = threading.RLock()
+        self.lock: threading.RLock = threading.RLock()
         self._makers = self._wrappers()
 
     def _wrappers(self) -> dict[type, Callable[[Any], Any]]:

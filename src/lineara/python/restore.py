@@ -18,7 +18,9 @@ class Restoration:
         is_plain: Callable[[type], bool],
         is_users: Callable[[type], bool],
     ) -> None:
-        self.original, self.is_plain, self.is_users = original, is_plain, is_users
+        self.original: Callable[[Any], Any] = original
+        self.is_plain: Callable[[type], bool] = is_plain
+        self.is_users: Callable[[type], bool] = is_users
         self.seen: dict[int, Any] = {}
         self.todo: list[Any] = []
 

@@ -37,7 +37,7 @@ import linecache
 import re
 import tokenize
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -95,7 +95,8 @@ class _Codes(weakref.WeakKeyDictionary[CodeType, Any]):
 
 
 _codes = _Codes()
-structured, why_unread = _codes.of, _codes.why_unread
+structured: Callable[[FunctionType], CodeType | str] = _codes.of
+why_unread: Callable[[CodeType], str] = _codes.why_unread
 
 
 def _structured(f: FunctionType) -> CodeType | str:

@@ -48,7 +48,7 @@ from lineara.tape.node import (
 from lineara.tape.number_kinds import as_numpys, numpys
 from lineara.tape.plans import GENERAL, by_plan
 
-REFLECTED = {
+REFLECTED: dict[np.ufunc, str] = {
     np.add: "__radd__",
     np.subtract: "__rsub__",
     np.multiply: "__rmul__",
@@ -195,7 +195,7 @@ def _cast(value: Shaped, dtype: np.dtype) -> Any:
 
 
 def _called_where(
-    ufunc: np.ufunc, ours: Elementwise, inputs: tuple[Any, ...], out: Array, where: Any
+    ufunc: np.ufunc, ours: Elementwise, inputs: tuple[Any, ...], out: Array | None, where: Any
 ) -> Any:
     """A ufunc on the elements that a mask selects; the others are not evaluated."""
     whole = np.broadcast_shapes(np.shape(where), *(type_of(a).shape for a in inputs))

@@ -92,8 +92,12 @@ class external(Custom):
         check: bool = True,
     ) -> None:
         super().__init__(f, check)
-        self.given, self.f = f, functools.partial(_plain_call, self, f)
-        self.jvp, self.vjp, self.shape, self.difference = jvp, vjp, shape, difference
+        self.given: Callable[..., Any] = f
+        self.f: Callable[..., Any] = functools.partial(_plain_call, self, f)
+        self.jvp: Callable[[tuple[Any, ...], tuple[Any, ...]], Any] | None = jvp
+        self.vjp: Callable[[tuple[Any, ...], Any], Sequence[Any]] | None = vjp
+        self.shape: tuple[int, ...] | Callable[..., tuple[int, ...]] | None = shape
+        self.difference: str | None = difference
         stated = [f"{n}=" for n in ("jvp", "vjp", "difference") if getattr(self, n) is not None]
         if not stated or (difference is not None and len(stated) > 1):
             raise RuleError(

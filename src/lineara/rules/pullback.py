@@ -27,7 +27,7 @@ from lineara.rules.call_as_operation import (
 )
 from lineara.tape.levels import open_level
 from lineara.tape.linear_level import record_linear
-from lineara.trees import flatten, unflatten
+from lineara.trees import Structure, flatten, unflatten
 
 
 class Pullback:
@@ -42,7 +42,8 @@ class Pullback:
         self, rule: Any, values: list[Any], form: Form, y: Tree, residuals: Value | None
     ) -> None:
         self.rule, self.values, self.form, self.residuals = rule, values, form, residuals
-        leaves, self.structure = flatten(y)
+        leaves, structure = flatten(y)
+        self.structure: Structure = structure
         self.zeros: list[Any | None] = [
             still(settled(v)) if moves(settled(v)) else None for v in leaves
         ]

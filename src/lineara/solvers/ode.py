@@ -71,8 +71,9 @@ class Trajectory:
         steps[0][0] = ends[0]
         if plain(ends[1]) == steps[-1][1]:
             steps[-1][1] = ends[1]
-        self.times = np.array([log[0].start, *(taken.stop for taken in log)])
-        self.ys, self.pieces = [y0], []
+        self.times: np.ndarray = np.array([log[0].start, *(taken.stop for taken in log)])
+        self.ys: list[Any] = [y0]
+        self.pieces: list[Any] = []
         slope = None
         for taken in (Taken(*step) for step in steps):
             y = self.ys[-1]

@@ -79,7 +79,8 @@ class Minimum:
         conditions: Sequence[Condition],
         asked: Asked,
     ) -> None:
-        self.asked, self.size, self.shape = asked, np.size(x), np.shape(x)
+        self.asked, self.size = asked, np.size(x)
+        self.shape: tuple[int, ...] = np.shape(x)
         self.f: Callable[..., Any] = f
         self.point: Any = x
         active = _active(call, f, np.atleast_1d(x), conditions, asked) if conditions else None

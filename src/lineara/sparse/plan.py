@@ -124,7 +124,9 @@ class Gradient(Remade):
     def __init__(
         self, f: Callable[..., Any], places: tuple[int, ...], see: Callable[..., Any] = seen
     ) -> None:
-        self.f, self.places, self.see = f, places, see
+        self.f: Callable[..., Any] = f
+        self.places: tuple[int, ...] = places
+        self.see: Callable[..., Any] = see
 
     def eager(self) -> "Gradient":
         """The same, of which every operation is recorded in a trace too."""
@@ -192,22 +194,26 @@ class SparsePlan(Remade):
         compression: Compression,
         compile: bool,
     ) -> None:
-        self.f, self.places, self.compile = f, places, compile
-        self.example = tuple([_copied(a) for a in args])
-        self.known, self.compression = known, compression
-        self.why_eager = "compile=False" if not compile else ""
-        self.tested = False
+        self.f: Callable[..., Any] = f
+        self.places: tuple[int, ...] = places
+        self.compile: bool = compile
+        self.example: tuple[Any, ...] = tuple([_copied(a) for a in args])
+        self.known: Pattern = known
+        self.compression: Compression = compression
+        self.why_eager: str = "compile=False" if not compile else ""
+        self.tested: bool = False
         self._prepare()
 
     def _prepare(self) -> None:
         """Capture the program of the entries, or else of the products."""
-        self.probes = self.known.holds != ALL
+        self.probes: bool = self.known.holds != ALL
         forward, back = self.compression.seeds
         if self.probes:
             forward = np.concatenate([forward, self.compression.probe[None]])
-        self.seeds = forward, back
-        self.program, self.by_entry = None, False
-        self.plain = all([isinstance(a, np.ndarray) for a in self.example])
+        self.seeds: tuple[np.ndarray, np.ndarray] = forward, back
+        self.program: Any = None
+        self.by_entry: bool = False
+        self.plain: bool = all([isinstance(a, np.ndarray) for a in self.example])
         if not self.compile:
             return
         if self.known.straight:

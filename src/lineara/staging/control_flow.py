@@ -222,7 +222,9 @@ class Operands:
 # --- branches -------------------------------------------------------------------------------------
 
 
-def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any):
+def cond(
+    pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any
+) -> Any:
     """true_fun(*operands) if pred else false_fun(*operands); only the one that is taken is run.
 
     Raises StagingError for a staged condition that is not one boolean, StructureError or ShapeError
@@ -240,7 +242,7 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     return _branches(Cond, pred, [true_fun, false_fun], operands, "cond")
 
 
-def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any):
+def switch(index: Any, branches: Sequence[Callable[..., Any]], *operands: Any) -> Any:
     """branches[index](*operands); an index that is out of range is an error.
 
     Raises BoundsError for an index out of range; of branches what `cond` raises.
@@ -369,7 +371,7 @@ def _common(fragments: Sequence[Fragment], place: int, name: str) -> Seen | None
 # --- loops ----------------------------------------------------------------------------------------
 
 
-def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any):
+def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any) -> Any:
     """for i in range(lower, upper): val = body_fun(i, val).
 
     In a trace StructureError or ShapeError for a value that changes its containers or shapes.
@@ -404,7 +406,7 @@ def scan(
     xs: Any = None,
     length: int | None = None,
     reverse: bool = False,
-):
+) -> Any:
     """(carry, ys): carry, y = f(carry, x) for the rows x of xs; the ys are stacked.
 
     Raises ShapeError where the lengths of `xs` and `length` differ, StructureError where f does not
@@ -561,7 +563,9 @@ def _alike(likes: Sequence[Any], others: Sequence[Any]) -> bool:
     return all([a == b and (a is None or type(a.lay) is type(b.lay)) for a, b in pairs])
 
 
-def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any):
+def while_loop(
+    cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any
+) -> Any:
     """while cond_fun(val): val = body_fun(val).
 
     In a trace StagingError for a condition that is not one boolean, StructureError or ShapeError

@@ -60,7 +60,7 @@ class Spelled:
     ) -> None:
         self.rule, self.level, self.form, self.options = rule, level, form, options
         self.leaves: list[Any] = list(leaves)
-        self.spell = KINDS[rule.operation]
+        self.spell: Callable[..., Any] = KINDS[rule.operation]
         self.places: list[int] = [
             i for i, v in enumerate(leaves) if is_operand(v) and rule.is_formal(v, i, form)
         ]

@@ -10,7 +10,7 @@ that mask holds, and reduced.  All else would need to know how many elements the
 """
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -21,19 +21,23 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.rules_as_text import Boxed
 from lineara.ops.value_checks import checked
 
-UFUNCS = {
+UFUNCS: dict[str, np.ufunc] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "truediv": np.true_divide,
     "floordiv": np.floor_divide, "mod": np.remainder, "pow": np.power,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
 }  # fmt: skip
-COMPARED = {
+COMPARED: dict[str, np.ufunc] = {
     "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal, "eq": np.equal,
     "ne": np.not_equal,
 }  # fmt: skip
-UNARY = {"neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert}
+UNARY: dict[str, np.ufunc] = {
+    "neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert,
+}  # fmt: skip
 DEPTH = 8  # operations from a mask back to what two of them are compared by
-REDUCED = {np.sum: "sum", np.prod: "prod", np.mean: "mean", np.max: "max", np.min: "min"}
-REDUCED |= {np.amax: "max", np.amin: "min", np.any: "any", np.all: "all"}
+REDUCED: dict[Callable[..., Any], str] = {
+    np.sum: "sum", np.prod: "prod", np.mean: "mean", np.max: "max", np.min: "min",
+    np.amax: "max", np.amin: "min", np.any: "any", np.all: "all",
+}  # fmt: skip
 WAYS = (
     "how many elements there are depends on values; keep the shape with np.where(mask, a, b), or "
     "reduce with np.sum(a, where=mask)"
@@ -53,7 +57,7 @@ class Selected:
     mask: Shaped
     changed: bool
     _lineara_stands_for = np.ndarray  # what type() and isinstance say
-    __hash__ = None  # type: ignore[assignment]  # as arrays
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # as arrays
 
     def __init__(self, values: Any, mask: Shaped) -> None:
         self.values, self.mask, self.changed = values, mask, False

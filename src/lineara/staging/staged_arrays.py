@@ -104,13 +104,15 @@ class Cell:
     )
 
     def __init__(self, level: Any, content: Shaped, inside: Sequence[Any], lay: Any = None) -> None:
-        self.home = self.level = level
-        self.content = content
-        self.inside = inside
-        self.lay = strides_of(content) if lay is None else lay  # the strides of NumPy's array
-        self.asked = False  # whether something depends on how it lies in memory
-        self.came = False  # whether it came in as a formal: another may be the same array
-        self.version = 0
+        self.home: Any = level
+        self.level: Any = level
+        self.content: Any = content
+        self.inside: Sequence[Any] = inside
+        # the strides of NumPy's array
+        self.lay: tuple[int, ...] = strides_of(content) if lay is None else lay
+        self.asked: bool = False  # whether something depends on how it lies in memory
+        self.came: bool = False  # whether it came in as a formal: another may be the same array
+        self.version: int = 0
         self.given: list[Any] = []  # plain arrays that NumPy's user takes for views
         self.arrays: list[Any] = []
         self.kin: list[weakref.ref[Any]] = []  # what may be the same storage as the program runs
@@ -172,7 +174,9 @@ class Note:
     __slots__ = ("ref", "version", "wrote")
 
     def __init__(self, store: Any) -> None:
-        self.ref, self.version, self.wrote = weakref.ref(store), getattr(store, "version", 0), False
+        self.ref: weakref.ref[Any] = weakref.ref(store)
+        self.version: int = getattr(store, "version", 0)
+        self.wrote: bool = False
         if isinstance(store, Cell):
             store.notes = (*store.notes, self)
 
@@ -195,7 +199,7 @@ class Aliases:
     """
 
     def __init__(self, stores: Sequence[Any]) -> None:
-        self.notes = [*map(Note, stores)]
+        self.notes: list[Note] = [*map(Note, stores)]
 
     def refuse(self, written: bool) -> None:
         """Refuse a write, or what is read after one of the others was written."""
@@ -250,10 +254,12 @@ class Region(WrittenView):
     """A region of a cell: the whole, or what some steps lead to."""
 
     __slots__ = ("steps",)
+    source: Any
+    cache: tuple[int, Any]
 
     def __init__(self, cell: Cell, steps: tuple[Step, ...], position: tuple[Any, ...]) -> None:
         WrittenView.__init__(self, cell, *position)
-        self.steps = steps
+        self.steps: tuple[Step, ...] = steps
 
     @classmethod
     def whole(cls, cell: Cell) -> "Region":

@@ -83,7 +83,7 @@ class Shared:
         self.defs: dict[str, ir.Def] = {}
         self.called: dict[Any, Any] = {}
         self.rules: dict[str, Any] = {}  # of definitions whose derivative the user states
-        self.names = ir.Names()
+        self.names: ir.Names = ir.Names()
         self.open: dict[Any, Any] = {}  # functions that are being written: they may call themselves
         self.skipped: set[Any] = set()  # those whose calls were left out, for want of their types
         self.types: dict[str, Any] = {}  # the named types that definitions mention
@@ -95,9 +95,9 @@ class Shared:
         self.copied: list[Any] = []  # notes of storage whose content lists hold, each with a token
         self.doubtful: list[Any] = []  # containers that may not be changed any more
         self.lasting = False  # whether the condition of a loop is asked
-        self.errors = np.geterr()  # how NumPy's errors are handled where the program runs
+        self.errors: Any = np.geterr()  # how NumPy's errors are handled where the program runs
         self.passes: float = 0.0  # seconds that passes have taken
-        self.error_state = by_signature.error_state()
+        self.error_state: Callable[[], object] = by_signature.error_state()
         self.errors_seen: object = self.error_state()  # an object for that
 
     def program(self, *more: ir.Def) -> Program:

@@ -36,7 +36,7 @@ from lineara.python.user_code import Reading, method, overlay, seen
 from lineara.staging.definitions import Definition, needed
 from lineara.staging.selected import Selected
 from lineara.staging.staged_arrays import StagedArray, as_box
-from lineara.staging.staged_level import Seen, StagedLevel, is_of_array, weakness
+from lineara.staging.staged_level import Seen, StagedLevel, Weak, is_of_array, weakness
 from lineara.staging.texts import Text, refuse_late
 from lineara.tape.leaves import kind_of_number
 from lineara.tape.levels import innermost_level, open_level, outside
@@ -489,7 +489,7 @@ class Given:
         self.lays: tuple[tuple[int, ...] | None, ...] = tuple(
             [strides_of(v) if t else None for v, t in zip(leaves, types, strict=True)]
         )
-        self.weak = tuple([weakness(v) for v in leaves])
+        self.weak: tuple[Weak, ...] = tuple([weakness(v) for v in leaves])
         formals = [w is True for w, t in zip(self.weak, types, strict=True) if t]
         self.signature = self.signature._replace(pythons=tuple(formals))
         self._names = [n for n, t in zip(wanted, types, strict=True) if t]

@@ -14,6 +14,7 @@ from lineara.engines import run
 from lineara.errors import NonScalarOutputError, StructureError
 from lineara.facts.hints import Shaped, Value
 from lineara.facts.types import ArrayType, show
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.program import Program
 from lineara.passes.derivatives import reverse
 from lineara.passes.names import JVP, LIN, NL, E, T
@@ -21,7 +22,7 @@ from lineara.passes.policy_table import POLICIES
 from lineara.passes.unzip import Policy
 from lineara.staging.capture import trace
 from lineara.staging.dead_lanes import of_dead_lanes, run_linear, run_live
-from lineara.staging.definitions import Same
+from lineara.staging.definitions import Definition, Same
 from lineara.staging.tracing import VARIABLE, Staged
 from lineara.trees import flatten
 
@@ -36,15 +37,17 @@ class Halves:
         self, staged: Staged, program: Program, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> None:
         self.staged = staged
-        self.definition = staged.definition.of(program)
+        self.definition: Definition = staged.definition.of(program)
         self.lin: str = staged.name + JVP + LIN
         self.operands: list[Any] = staged.operands(tuple(args), kwargs)
         self.definition.test(self.operands)
         *self.values, self.tape = self.definition.of(program, JVP + NL).run(self.operands).results
-        self.d = self.definition.text
+        self.d: ir.Def = self.definition.text
         kinds = self.staged.signature.types
         formals = iter(self.d.params)
-        self.formals = [None if t is None else next(formals) for t in kinds]  # of the leaves
+        self.formals: list[ir.Var | None] = [
+            None if t is None else next(formals) for t in kinds
+        ]  # of the leaves
 
     @classmethod
     def of(

@@ -10,7 +10,7 @@ import inspect
 import sys
 from abc import ABCMeta
 from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from lineara.facts.hints import Shaped, Value
 from lineara.facts.registry import registry
 from lineara.facts.types import type_of
 
+C = TypeVar("C", bound=type)
 _ABSTRACT = "<frozen abc>"  # isinstance asks an abstract class there, for its caller
 # Modules of classes with rules of their own: where they meet a class unknown to them, ours answers.
 _OWN_RULES = {"fractions", "numpy.matrixlib.defmatrix", "scipy.sparse._base"}
@@ -65,7 +66,7 @@ def _reads_class(frame: FrameType) -> bool:
 _Sequences: Any = ABCMeta("_Sequences", (), {"__abc_tpflags__": _SEQUENCE})
 
 
-def in_patterns(cls: type) -> type:
+def in_patterns(cls: C) -> C:
     """The class of arrays, which `case [a, b]` takes apart if it does NumPy's: from 2.5 on."""
     if np.ndarray.__flags__ & _SEQUENCE:
         _Sequences.register(cls)
@@ -128,7 +129,11 @@ class TracedAddress:
             "and write it back with y[...] = copy"
         )
 
-    __getattr__ = __getitem__ = __iter__ = __int__ = __index__ = _refuse
+    __getattr__ = _refuse
+    __getitem__ = _refuse
+    __iter__ = _refuse
+    __int__ = _refuse
+    __index__ = _refuse
 
 
 class Withheld:

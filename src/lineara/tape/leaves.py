@@ -4,7 +4,7 @@ Floating and complex leaves are differentiated.  Integers are constants, unless 
 other numbers: then they are promoted.  Strings, None, enums and booleans stay as they are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from types import MappingProxyType
@@ -82,7 +82,7 @@ class Leaves:
         self, level: Level, args: Sequence[Any], method: Any, others: Sequence[Any] = ()
     ) -> None:
         self.level = level
-        self.scalar = level.scalar
+        self.scalar: Callable[..., Any] = level.scalar
         self.method = method  # how a user's class in an argument sees our NumPy
         self.args = args
         self.others = others  # the arguments that are not differentiated
@@ -215,8 +215,20 @@ class Absent:
     def _raise(self, *_: Any, **__: Any) -> Any:
         raise self.error
 
-    __add__ = __radd__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __matmul__ = _raise
-    __sub__ = __rsub__ = __neg__ = __rmatmul__ = __getitem__ = __array__ = __array_ufunc__ = _raise
+    __add__ = _raise
+    __radd__ = _raise
+    __mul__ = _raise
+    __rmul__ = _raise
+    __truediv__ = _raise
+    __rtruediv__ = _raise
+    __matmul__ = _raise
+    __sub__ = _raise
+    __rsub__ = _raise
+    __neg__ = _raise
+    __rmatmul__ = _raise
+    __getitem__ = _raise
+    __array__ = _raise
+    __array_ufunc__ = _raise
 
 
 class Gradients:
@@ -246,7 +258,7 @@ class Gradients:
                 return self._point(leaf, node, manifold, sparse=False)
         if node is UNTOUCHED or not (isinstance(node, Traced) and node.level is self.level):
             return zero_of(leaf)
-        g = node.g if issubclass(type(node), Scalar) else pull(node)
+        g = node.g if issubclass(type(node), Scalar) else pull(node)  # pyright: ignore  # an Array
         return self.fit(leaf, g)
 
     def _point(self, p: Tree, node: object, manifold: Any, sparse: bool) -> Any:
@@ -306,7 +318,7 @@ class Gradients:
             return self._point(leaf, node, manifold, sparse=True)
         if not isinstance(leaf, np.ndarray) or not leaf.ndim:
             return self.dense(leaf, node)
-        if node is UNTOUCHED or not isinstance(node, Traced):
+        if node is UNTOUCHED or not isinstance(node, Array):
             return Zero(leaf.shape, leaf.dtype if leaf.dtype.kind in "fc" else np.dtype(float))
         sparse = builder(node, leaf)
         return self.dense(leaf, node) if sparse is None else sparse

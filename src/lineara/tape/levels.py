@@ -97,7 +97,7 @@ class open_level:  # a context manager is named as a function is
     __slots__ = ("cls",)
 
     def __init__(self, cls: type[Level] = Level) -> None:
-        self.cls = cls
+        self.cls: type[Level] = cls
 
     def __enter__(self) -> Any:
         here = threads.__dict__  # one look for what is this thread's

@@ -44,7 +44,7 @@ class Sweeps:
 
     def __init__(self, level: Level, nodes: list[Any], outs: list[Any]) -> None:
         self.tape: list[Any] = level.tape
-        self.scalar = level.S, level.N
+        self.scalar: tuple[type, type] = level.S, level.N
         self.nodes = nodes
         self.outs = outs
 
@@ -118,13 +118,14 @@ class Frozen(Sweeps):
         like: tuple[list[Any], list[Any]] | None = None,
     ) -> None:
         self.tape: list[Any] = list(level.tape)
-        self.scalar = level.S, level.N
+        self.scalar: tuple[type, type] = level.S, level.N
         self.nodes = nodes
         self.outs = outs
         self.level = level
         self.like = like  # leaves and results, whose types the vectors take on; None: as they come
         self.origin: tuple[Any, ...] | None = None  # of `linearize`, what it was made of
-        self.lock = threading.RLock()  # a sweep keeps what flows in the nodes: one at a time
+        # a sweep keeps what flows in the nodes: one at a time
+        self.lock: threading.RLock = threading.RLock()
 
     def forward(self, tangents: list[Any]) -> list[Any]:
         """Tangents of the results, from tangents of the leaves."""

@@ -12,7 +12,7 @@ import operator
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, ClassVar, NoReturn, cast
 
 import numpy as np
 
@@ -56,8 +56,15 @@ class Leaked:
     def _raise(self, *_: Any) -> Any:
         raise outlived()
 
-    __add__ = __radd__ = __mul__ = __rmul__ = _raise
-    shape = property(_raise)
+    __add__ = _raise
+    __radd__ = _raise
+    __mul__ = _raise
+    __rmul__ = _raise
+
+    @property
+    def shape(self) -> Any:
+        """Raises, as all of it does."""
+        raise outlived()
 
 
 leaked: Leaked = Leaked()
@@ -270,7 +277,7 @@ def plain_deep(value: Leaf) -> Any:
     return plain(value)
 
 
-def follows(value: "Array") -> bool:
+def follows(value: Leaf) -> bool:
     """Whether a value is traced; a written array that holds only constants is not."""
     if isinstance(value, list | tuple):
         return any([follows(v) for v in value])
@@ -353,7 +360,7 @@ class Array(Traced):
     """A traced array."""
 
     __slots__ = ("a", "b", "d", "e", "g", "k", "s", "v", "w")
-    __hash__ = None  # type: ignore[assignment]  # object has one; an ndarray has none
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]  # object has one; an ndarray has none
     __class__ = as_shown  # type: ignore[assignment]  # for isinstance
 
     def stands_for(self) -> type:
@@ -712,7 +719,7 @@ class FlatElements:
     __slots__ = ("_rest", "base")
 
     def __init__(self, base: Array) -> None:
-        self.base = base
+        self.base: Array = base
         self._rest: Any = None
 
     def __len__(self) -> int:

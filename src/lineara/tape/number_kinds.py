@@ -24,8 +24,8 @@ def _numpys(p: Scalar) -> Any:
 
 # What the classes of a level's numbers have beside the operations of Scalar.
 _FLOAT64 = ArrayType((), np.dtype(float))
-NUMPYS = {"weak": False, "of_type": _FLOAT64, "below": _numpys}
-SLOW = {"weak": vars(Scalar)["weak"], "of_type": None}
+NUMPYS: dict[str, Any] = {"weak": False, "of_type": _FLOAT64, "below": _numpys}
+SLOW: dict[str, Any] = {"weak": vars(Scalar)["weak"], "of_type": None}
 
 
 @functools.cache

@@ -173,7 +173,7 @@ class Watch(threading.Thread):
         super().__init__(name="lineara progress", daemon=True)
         self.levels, self.after, self.every, self.out = levels, after, every, out
         self.idle = idle
-        self.over = threading.Event()
+        self.over: threading.Event = threading.Event()
         self.seen: dict[int, Seen] = {}
         self.width: int = 0  # of the line that stands on the terminal
 

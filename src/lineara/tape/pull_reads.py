@@ -30,7 +30,7 @@ def settled(nodes: list[Any], places: list[int], size: int) -> tuple[np.ndarray,
     return at, cotangents
 
 
-def pull(x: Box) -> Any:
+def pull(x: Array) -> Any:
     """The cotangent of an array: its dense part and all that its reads collected, in one sum."""
     k = x.k
     if k is None or (type(k) is View and not k.pieces and not k.sums):

@@ -44,8 +44,10 @@ class View:
 
     __slots__ = ("fixed", "offset", "pieces", "root", "strides", "sums")
 
-    def __init__(self, root: Array, offset: int, strides: tuple[int, ...], fixed: bool) -> None:
-        self.root = root
+    def __init__(
+        self, root: Array | None, offset: int, strides: tuple[int, ...], fixed: bool
+    ) -> None:
+        self.root: Any = root
         self.offset: int = offset
         self.strides: tuple[int, ...] = strides
         self.fixed: bool = fixed

@@ -35,7 +35,7 @@ class Overlaps:
         self.groups: dict[Any, list[tuple[Any, Any]]] = {}  # by owner; None: of another library
         self.written: list[Any] = []
 
-    def add(self, value: Shaped, node: Array) -> None:
+    def add(self, value: Shaped, node: Array | None) -> None:
         """Another leaf, lifted after some may have been written; or a plain array, without node."""
         self.given.append((value, node))
         if self.written and any([shares(value, other) for other in self.written]):
@@ -64,7 +64,7 @@ class Overlaps:
         self.written.append(value)
 
 
-def written_in_one_place(x: Array) -> MutationError:
+def written_in_one_place(x: Shaped) -> MutationError:
     """The error for a write to an argument whose memory another argument has too."""
     return MutationError(
         f"an argument ({type_of(x)}) that was given in several places was written in one of them, "

@@ -45,7 +45,7 @@ from lineara.tape.strides import (
 )
 
 new = object.__new__
-NEVER = (-1, None)  # the version of a content that was not asked for
+NEVER: tuple[int, Any] = (-1, None)  # the version of a content that was not asked for
 MANY_PARENTS = 8  # more sources than that are folded into one when a part is gathered
 
 
@@ -69,12 +69,13 @@ class Buffer:
         "version",
     )
     shape: tuple[int, ...]
+    dtype: np.dtype
 
     def __init__(self, level: Any, content: Any) -> None:
         traced = isinstance(content, Traced) and content.level is level
         self.level: Any = level
         self.sources: list[Any] = [content] if traced else []
-        self.val = None if traced else content
+        self.val: Any = None if traced else content
         t = type_of(content.v if traced else content)
         self.shape, self.dtype = tuple(t.shape), getattr(content, "dtype", t.dtype)
         self.src: Any = None
@@ -477,7 +478,7 @@ class Part(WrittenView):
 
     def forget(self) -> None:
         """Drop what a trace that has ended left behind."""
-        self.cache = NEVER
+        self.cache: tuple[int, Any] = NEVER
         self.buffer.forget()
 
     def give(self, array: np.ndarray) -> None:

@@ -213,14 +213,14 @@ class MappingKind(Kind):
         super().__init__(cls, root)
         self.has_factory: bool = root is defaultdict
 
-    def keys(self, x):
+    def keys(self, x: Any) -> list[Any]:
         keys = x._lineara_keys() if isinstance(x, Proxy) else self.root.__iter__(x)
         return [*keys, *self.attributes(x)]
 
-    def aux(self, x):
+    def aux(self, x: Any) -> Any:
         return (x.default_factory if self.has_factory else None, self.has_dict and vars(x) is x)
 
-    def make(self, aux, keys, values):
+    def make(self, aux: Any, keys: Sequence[Any], values: Sequence[Any]) -> Any:
         if self.cls is dict:
             return dict(zip(keys, values, strict=True))
         new = self.root.__new__(self.cls)
@@ -238,11 +238,11 @@ class MappingKind(Kind):
 class ListKind(Kind):
     """list and its subclasses."""
 
-    def keys(self, x):
+    def keys(self, x: Any) -> list[Any]:
         places = range(self.root.__len__(x))
         return [*places, *self.attributes(x)] if self.has_dict else list(places)
 
-    def make(self, aux, keys, values):
+    def make(self, aux: Any, keys: Sequence[Any], values: Sequence[Any]) -> Any:
         if self.cls is list:
             return list(values)
         new = list.__new__(self.cls)
@@ -253,10 +253,10 @@ class ListKind(Kind):
 class DequeKind(ListKind):
     """collections.deque and its subclasses."""
 
-    def aux(self, x):
+    def aux(self, x: Any) -> Any:
         return x.maxlen
 
-    def make(self, aux, keys, values):
+    def make(self, aux: Any, keys: Sequence[Any], values: Sequence[Any]) -> Any:
         new = deque.__new__(self.cls)
         deque.__init__(new, _items(keys, values), aux)
         return _with_attributes(new, keys, values)
@@ -270,12 +270,12 @@ class TupleKind(ListKind):
         fields = getattr(cls, "_fields", ())
         self.fields: tuple[str, ...] = fields if isinstance(fields, tuple) else ()
 
-    def make(self, aux, keys, values):
+    def make(self, aux: Any, keys: Sequence[Any], values: Sequence[Any]) -> Any:
         if not self.has_dict:
             return tuple.__new__(self.cls, values)
         return _with_attributes(tuple.__new__(self.cls, _items(keys, values)), keys, values)
 
-    def step(self, key):
+    def step(self, key: object) -> str:
         if type(key) is int and key < len(self.fields):
             return f".{self.fields[key]}"
         return super().step(key)
@@ -288,12 +288,16 @@ class RecordKind(Kind):
         super().__init__(cls, root)
         self.has_dict: bool = cls.__dictoffset__ != 0
         slots = slots_of(cls)
-        self.slots = {name: slot for name, slot in slots.items() if not _is_dunder(name)}
-        self.hidden = [slot for name, slot in slots.items() if _is_dunder(name)]
+        self.slots: dict[str, types.MemberDescriptorType] = {
+            name: slot for name, slot in slots.items() if not _is_dunder(name)
+        }
+        self.hidden: list[types.MemberDescriptorType] = [
+            slot for name, slot in slots.items() if _is_dunder(name)
+        ]
         self.known: tuple[str, ...] = tuple(dict.fromkeys((*_declared(cls), *self.slots)))
         self.recomputed: frozenset[str] = frozenset(_cached_properties(cls))
 
-    def keys(self, x):
+    def keys(self, x: Any) -> list[Any]:
         if isinstance(x, Proxy):
             return x._lineara_keys()
         members = vars(x) if self.has_dict else {}
@@ -302,12 +306,12 @@ class RecordKind(Kind):
         names = dict.fromkeys((*names, *members)) if members else names
         return [name for name in names if name not in self.recomputed]
 
-    def child(self, x, key):
+    def child(self, x: Any, key: Any) -> Any:
         if isinstance(x, Proxy):
             return x._lineara_child(key)
         return self.slots[key].__get__(x) if key in self.slots else vars(x)[key]
 
-    def children(self, x, keys):
+    def children(self, x: Any, keys: Sequence[Any]) -> list[Any]:
         if self.slots or isinstance(x, Proxy):
             return super().children(x, keys)
         members = vars(x) if keys else {}
@@ -321,12 +325,12 @@ class RecordKind(Kind):
             return _is_set(self.slots[name], x)
         return self.has_dict and name in vars(x) and name not in self.recomputed
 
-    def aux(self, x):
+    def aux(self, x: Any) -> Any:
         if not self.hidden:
             return ()
         return tuple((slot, slot.__get__(x)) for slot in self.hidden if _is_set(slot, x))
 
-    def make(self, aux, keys, values):
+    def make(self, aux: Any, keys: Sequence[Any], values: Sequence[Any]) -> Any:
         new = self.root.__new__(self.cls)
         for slot, value in aux:
             slot.__set__(new, value)
@@ -338,7 +342,7 @@ class RecordKind(Kind):
                 members[key] = value
         return new
 
-    def step(self, key):
+    def step(self, key: object) -> str:
         return f".{key}"
 
 
@@ -370,17 +374,17 @@ class RegisteredKind(Kind):
         self._flatten: Callable[..., Any] = entry.flatten_func
         self._unflatten: Callable[..., Any] = entry.unflatten_func
 
-    def keys(self, x):
+    def keys(self, x: Any) -> list[Any]:
         children, _, *names = self._flatten(x)
         return list(names[0]) if names and names[0] else list(range(len(tuple(children))))
 
-    def children(self, x, keys):
+    def children(self, x: Any, keys: Sequence[Any]) -> list[Any]:
         return list(self._flatten(x)[0])
 
-    def aux(self, x):
+    def aux(self, x: Any) -> Any:
         return self._flatten(x)[1]
 
-    def make(self, aux, keys, values):
+    def make(self, aux: Any, keys: Sequence[Any], values: Sequence[Any]) -> Any:
         return self._unflatten(aux, tuple(values))
 
     def __eq__(self, other: object) -> bool:

@@ -105,7 +105,7 @@ class Text:
     ) -> None:
         self.inputs, self.outputs, self.constants = inputs, outputs, constants
         self.slots, self.workspace, self.short = slots, workspace, short
-        self.dtypes = described(inputs, outputs)
+        self.dtypes: list[np.dtype] = described(inputs, outputs)
         self.lines: list[str] = []
         self.used: dict[str, str] = {}
         self.names: int = 0

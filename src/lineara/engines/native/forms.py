@@ -215,7 +215,7 @@ class Carried:
 
     def __init__(self, em: Emitter, initial: Sequence[nm.Held], held: Sequence[nm.Held]) -> None:
         self.em = em
-        self.like = list(initial)
+        self.like: list[nm.Held] = list(initial)
         self.initial: list[Plain] = [leaf for value in initial for leaf in leaves(value)]
         self.buffers: dict[int, nm.Arr] = {}
         everything = [*held, *self.initial]
@@ -268,7 +268,8 @@ class Rounds:
     def begin(self, first: Sequence[tuple[str, str]]) -> list[str]:
         """Open the block that each round begins with; a register for each (kind, first value)."""
         em = self.em
-        self.before, self.head = em.label, em.name("head")
+        self.before: str = em.label
+        self.head: str = em.name("head")
         em.jump(self.head)
         em.block(self.head)
         for kind, value in first:
@@ -323,6 +324,10 @@ class Step:
     em: Emitter
     e: Scan
     carried: Carried
+    r: nm.Round
+    ks: Sequence[nm.Held]
+    xs: Sequence[nm.Held]
+    count: nm.Num
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ import ctypes
 import itertools
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,9 +42,9 @@ class Io:
     def __init__(self, words: int, workspace: int) -> None:
         self.memory: bytearray = bytearray(8 * max(words, 1))
         view = memoryview(self.memory)
-        self.views = {"f64": view.cast("d"), "i64": view.cast("q")}
+        self.views: dict[str, memoryview[Any]] = {"f64": view.cast("d"), "i64": view.cast("q")}
         self.address: int = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
-        self.workspace = np.empty(workspace + 64, np.uint8)
+        self.workspace: np.ndarray = np.empty(workspace + 64, np.uint8)
         begin = self.workspace.__array_interface__["data"][0]
         self.begin: Any = begin + -begin % 64
 
@@ -55,21 +55,22 @@ class Kernel:
     def __init__(self, program: Program, code: Lowered, compiler: Compiler) -> None:
         self.program = program
         self.code = code
-        self.answer = ANSWER(self._answer)
+        self.answer: Callable[..., Any] = ANSWER(self._answer)
         symbols = {**code.addresses}
         if code.sites:
             address = ctypes.cast(self.answer, ctypes.c_void_p).value
             assert address is not None
             symbols["lineara.answer"] = address
         self.library: Any = self._loaded(compiler, symbols)
-        self.run = RUN(self.library["run"])
+        self.run: Callable[..., Any] = RUN(self.library["run"])
         self.inputs: list[str | None] = [self._kind(t) for t in code.inputs]
         self.outputs: list[str | None] = [self._kind(t) for t in code.outputs]
         self.free: list[Io] = []
         self.table: np.ndarray | None = None  # of direct calls
         self.errors: dict[int, BaseException] = {}
-        self.asked = [[0, 0.0] for _ in code.sites]  # of each site: how often, seconds in all
-        self.numbers = itertools.count()
+        # of each site: how often, seconds in all
+        self.asked: list[list[float]] = [[0, 0.0] for _ in code.sites]
+        self.numbers: Iterator[int] = itertools.count()
         self.slots: list[tuple[int, int]] = [
             (i, p) for i, p in enumerate(code.places) if p is not None
         ]

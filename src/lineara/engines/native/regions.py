@@ -308,9 +308,10 @@ class Region:
 
     def rows_from(self, start: nm.Affine, rows: int) -> None:
         """The lines on so many rows, from one of them on."""
-        self.start, self.count = start, rows
+        self.start: nm.Affine = start
+        self.count: int = rows
         self.values: dict[ir.Var, nm.Arr] = {}
-        self.unread = Counter([v for line in self.lines for v in line.reads])
+        self.unread: Counter[ir.Var] = Counter([v for line in self.lines for v in line.reads])
         waiting: dict[tuple[int, ...], list[Line]] = {}
         ordered = sorted(self.lines, key=lambda line: line.how is FOLD)  # no line reads a fold
         with self.em.kept(self.values.values()):

@@ -97,7 +97,9 @@ WHOLE: dict[str, Callable[[Affine, Affine], Affine | None]] = {
 FOLDED: dict[str, Callable[[float, float], float]] = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul,
 }  # fmt: skip
-added, subtracted, multiplied = [arithmetic(name, whole) for name, whole in WHOLE.items()]
+added: Rule = arithmetic("add", WHOLE["add"])
+subtracted: Rule = arithmetic("sub", WHOLE["sub"])
+multiplied: Rule = arithmetic("mul", WHOLE["mul"])
 
 
 def either(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:

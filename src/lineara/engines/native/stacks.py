@@ -29,6 +29,9 @@ class Rows:
     types: Sequence[Type]
     em: Emitter
     capacity: str
+    r: nm.Round
+    count: nm.Num | None
+    position: nm.Num
 
     def __init__(
         self,
@@ -44,7 +47,9 @@ class Rows:
         self.grows: bool = r.n is None and bool(types)
         self.arenas: list[nm.Arena] = []
         itself = nm.Affine(0, ((r, 1),))
-        self.turned = nm.Num("i64", affine=itself)  # the round, told by the place of its row
+        self.turned: nm.Num = nm.Num(
+            "i64", affine=itself
+        )  # the round, told by the place of its row
         if backwards and r.n is not None:
             self.turned = nm.Num("i64", affine=nm.Affine(r.n - 1).plus(itself, -1))
         if self.grows:

@@ -181,7 +181,9 @@ def checked(name: str, x: Shaped, y: Any, axis: int) -> tuple[Any, Any, int]:
     return x, np.moveaxis(y, axis, 0) if axis else y, axis
 
 
-def cubic_spline(x, y, axis=0, bc_type="not-a-knot", extrapolate=None):
+def cubic_spline(
+    x: Shaped, y: Shaped, axis: int = 0, bc_type: Any = "not-a-knot", extrapolate: Any = None
+) -> Pieces:
     """As scipy.interpolate.CubicSpline."""
     x, y, axis = checked("CubicSpline", x, y, axis)
     both = (bc_type, bc_type) if isinstance(bc_type, str) else bc_type
@@ -191,7 +193,9 @@ def cubic_spline(x, y, axis=0, bc_type="not-a-knot", extrapolate=None):
     return hermite(x, y, _cubic_slopes(x, y, bc), extrapolate, axis)
 
 
-def cubic_hermite(x, y, dydx, axis=0, extrapolate=None):
+def cubic_hermite(
+    x: Shaped, y: Shaped, dydx: Shaped, axis: int = 0, extrapolate: Any = None
+) -> Pieces:
     """As scipy.interpolate.CubicHermiteSpline."""
     slopes = checked("CubicHermiteSpline", x, dydx, axis)[1]
     x, y, axis = checked("CubicHermiteSpline", x, y, axis)
@@ -205,7 +209,7 @@ def linear(x: Shaped, y: Shaped, extrapolate: bool, axis: int) -> Pieces:
     return Pieces(np.stack([rise, y[:-1]]), x, extrapolate, axis)
 
 
-def pchip(x, y, axis=0, extrapolate=None):
+def pchip(x: Shaped, y: Shaped, axis: int = 0, extrapolate: Any = None) -> Pieces:
     """As scipy.interpolate.PchipInterpolator: monotone where the values are."""
     x, y, axis = checked("PchipInterpolator", x, y, axis)
     h = under(np.diff(x), y)
@@ -223,7 +227,9 @@ def pchip(x, y, axis=0, extrapolate=None):
     return hermite(x, y, slopes, True if extrapolate is None else extrapolate, axis)
 
 
-def akima(x, y, axis=0, *, method="akima", extrapolate=None):
+def akima(
+    x: Shaped, y: Shaped, axis: int = 0, *, method: str = "akima", extrapolate: Any = None
+) -> Pieces:
     """As scipy.interpolate.Akima1DInterpolator, of [Akima 1970]; weights as asked."""
     if method not in ("akima", "makima"):
         raise ShapeError(f"Akima1DInterpolator: method={method!r}; it is 'akima' or 'makima'")

@@ -93,7 +93,9 @@ def _singular_logpdf(d: Shaped, cov: Shaped) -> Any:
 # --- the formulas: of a value, then of parameters ------------------------------------------------
 
 
-def normal_logpdf(x, mean=None, cov=1, allow_singular=False):
+def normal_logpdf(
+    x: Shaped, mean: Shaped | None = None, cov: Any = 1, allow_singular: bool = False
+) -> Any:
     """The log density of a normal vector."""
     mean, cov, dim = location(mean, cov)
     if allow_singular and np.linalg.matrix_rank(cov) < dim:
@@ -102,13 +104,19 @@ def normal_logpdf(x, mean=None, cov=1, allow_singular=False):
     return squeezed(-(dim * LOG_2_PI + logdet + lengths) / 2)
 
 
-def normal_entropy(mean=None, cov=1):
+def normal_entropy(mean: Shaped | None = None, cov: Any = 1) -> Any:
     """The entropy of a normal vector."""
     _, cov, dim = location(mean, cov)
     return dim / 2 * (LOG_2_PI + 1) + whitened(np.zeros((1, dim)), cov)[1] / 2
 
 
-def normal_cdf(x, mean=None, cov=1, allow_singular=False, **options):
+def normal_cdf(
+    x: Shaped,
+    mean: Shaped | None = None,
+    cov: Any = 1,
+    allow_singular: bool = False,
+    **options: Any,
+) -> Any:
     """The distribution function in one dimension, and in two by an integral [Genz 2004]."""
     mean, cov, dim = location(mean, cov)
     if dim > 2 or options.get("lower_limit") is not None:
@@ -131,7 +139,7 @@ def normal_cdf(x, mean=None, cov=1, allow_singular=False, **options):
     return squeezed(y)
 
 
-def student_logpdf(x, loc=None, shape=1, df=1):
+def student_logpdf(x: Shaped, loc: Shaped | None = None, shape: Any = 1, df: Any = 1) -> Any:
     """The log density of the multivariate Student's t."""
     loc, shape, dim = location(loc, shape)
     lengths, logdet = whitened(vectors(x, dim) - loc, shape)
@@ -146,7 +154,7 @@ def _log_beta(alpha: Shaped) -> Any:
     return np.sum(lgamma(alpha)) - lgamma(np.sum(alpha))
 
 
-def dirichlet_logpdf(x, alpha):
+def dirichlet_logpdf(x: Shaped, alpha: Shaped) -> Any:
     """The log density of Dirichlet's distribution; the last component of x may be left out."""
     x, alpha = in_double(x), in_double(alpha)
     if not holds(np.all(alpha > 0)):
@@ -161,20 +169,20 @@ def dirichlet_logpdf(x, alpha):
     return squeezed(np.sum(terms, axis=0) - _log_beta(alpha))
 
 
-def dirichlet_mean(alpha):
+def dirichlet_mean(alpha: Shaped) -> Any:
     """The mean of Dirichlet's distribution."""
     alpha = in_double(alpha)
     return alpha / np.sum(alpha)
 
 
-def dirichlet_var(alpha):
+def dirichlet_var(alpha: Shaped) -> Any:
     """The variances of Dirichlet's distribution."""
     alpha = in_double(alpha)
     total = np.sum(alpha)
     return alpha * (total - alpha) / (total * total * (total + 1))
 
 
-def dirichlet_entropy(alpha):
+def dirichlet_entropy(alpha: Shaped) -> Any:
     """The entropy of Dirichlet's distribution."""
     alpha = in_double(alpha)
     total, n = np.sum(alpha), type_of(alpha).shape[0]
@@ -182,7 +190,7 @@ def dirichlet_entropy(alpha):
     return _log_beta(alpha) + (total - n) * psi(total) - np.sum((alpha - 1) * psi(alpha))
 
 
-def multinomial_logpmf(x, n, p):
+def multinomial_logpmf(x: Shaped, n: Value, p: Shaped) -> Any:
     """The log probability of counts x for the probabilities p."""
     p = in_double(p)
     if not holds(np.all(abs(np.sum(p, axis=-1) - 1) <= 1e-9)):
@@ -201,7 +209,7 @@ def _one_matrix(x: Shaped, name: str) -> Any:
     return x
 
 
-def wishart_logpdf(x, df, scale):
+def wishart_logpdf(x: Shaped, df: Value, scale: Shaped) -> Any:
     """The log density of Wishart's distribution."""
     x, (_, scale, dim) = _one_matrix(x, "wishart"), location(None, scale)
     ratio = np.trace(np.linalg.solve(_symmetric(scale), x))
@@ -209,7 +217,7 @@ def wishart_logpdf(x, df, scale):
     return log_density - df * dim / 2 * math.log(2) - multigammaln(df / 2, dim)
 
 
-def invwishart_logpdf(x, df, scale):
+def invwishart_logpdf(x: Shaped, df: Value, scale: Shaped) -> Any:
     """The log density of the inverse Wishart distribution."""
     x, (_, scale, dim) = _one_matrix(x, "invwishart"), location(None, scale)
     ratio = np.trace(np.linalg.solve(_symmetric(x), scale))
@@ -227,7 +235,12 @@ def _logdet(a: Shaped) -> Any:
     return 2 * np.sum(log(np.diag(np.linalg.cholesky(a))))
 
 
-def matrix_normal_logpdf(X, mean=None, rowcov=1, colcov=1):  # SciPy's name
+def matrix_normal_logpdf(
+    X: Shaped,  # SciPy's name
+    mean: Shaped | None = None,
+    rowcov: Any = 1,
+    colcov: Any = 1,
+) -> Any:
     """The log density of a normal matrix."""
     x = in_double(X)
     rows, cols = type_of(x).shape[-2:]

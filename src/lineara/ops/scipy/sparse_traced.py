@@ -38,7 +38,8 @@ class SparseValues:
 
     def __init__(self, data: Any, rows: Any, cols: Any, shape: Any, base: type) -> None:
         self.data, self.base = data, base
-        self.row, self.col = (np.asarray(v, np.intp) for v in (rows, cols))
+        self.row: np.ndarray = np.asarray(rows, np.intp)
+        self.col: np.ndarray = np.asarray(cols, np.intp)
         self.shape: tuple[int, ...] = tuple(int(n) for n in shape)
 
     def _with(self, data: Leaf) -> "SparseValues":
@@ -71,8 +72,21 @@ class SparseValues:
         """The matrix itself: all formats of SciPy's have this one representation."""
         return self
 
-    tocoo = tocsr = tocsc = tobsr = todia = tolil = todok = asformat = copy = same
-    sum_duplicates = eliminate_zeros = sort_indices = lambda self: None
+    tocoo = same
+    tocsr = same
+    tocsc = same
+    tobsr = same
+    todia = same
+    tolil = same
+    todok = same
+    asformat = same
+    copy = same
+
+    def sum_duplicates(self) -> None:
+        """Nothing: a place that is stored twice means the sum."""
+
+    eliminate_zeros = sum_duplicates
+    sort_indices = sum_duplicates
 
     def toarray(self, *_: Any, **__: Any) -> Any:
         """The dense array."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lineara.errors import NoRuleError
-from lineara.facts.hints import Shaped
+from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Elementwise, implements, op
 from lineara.ops.elementwise import (
     cos,
@@ -45,11 +45,14 @@ class Special(Elementwise):
         counts: Sequence[int] = (),
         **options: Any,
     ) -> None:
-        self.known, self.counts = full_name, counts
-        self.without = {i: p for i, p in enumerate(partials) if isinstance(p, str)}
+        self.known: str = full_name
+        self.counts: Sequence[int] = counts
+        self.without: dict[int, str] = {i: p for i, p in enumerate(partials) if isinstance(p, str)}
         stated = [(lambda *_: 0) if isinstance(p, str) else p for p in partials]
         super().__init__(name, *stated, **options)
-        self.inlined = self.inlined and hasattr(math, name)  # the others cost more than the call
+        self.inlined: bool = self.inlined and hasattr(
+            math, name
+        )  # the others cost more than the call
 
     @cached_property
     def weights(self) -> list[Callable[..., Any]]:
@@ -86,7 +89,7 @@ def special(
     scipy: str = "",
     array: Callable[..., Any] | None = None,
     **options: Any,
-):
+) -> Special:
     """Declare SciPy's function, `scipy` if it has another name there, by its partials."""
     scipy_name = scipy or name
 
@@ -95,12 +98,13 @@ def special(
 
     primitive = _declare(name, f"scipy.special.{scipy_name}", partials, array or late, options)
     primitive.same_as = None if array else functools.partial(scipy_special, scipy_name)
-    return implements(f"scipy.special.{scipy_name}")(primitive)
+    implements(f"scipy.special.{scipy_name}")(primitive)
+    return primitive
 
 
 def kernel(
     name: str, *partials: Partial, array: Callable[..., Any] | None = None, **options: Any
-) -> Any:
+) -> Special:
     """Declare a primitive that is no function of SciPy's, or one result of several."""
     return _declare(name, name, partials, array or getattr(special_kernels, name), options)
 
@@ -122,10 +126,10 @@ ORDER = "its order"
 
 # --- gamma ---------------------------------------------------------------------------------------
 
-polygamma = special(
+polygamma: Special = special(
     "polygamma", ORDER, lambda y, x, w: polygamma(x + 1, w), array=special_kernels.polygamma
 )
-polygamma_difference = kernel(  # psi_n(a) - psi_n(a + b)
+polygamma_difference: Special = kernel(  # psi_n(a) - psi_n(a + b)
     "polygamma_difference",
     ORDER,
     lambda y, x, w, u: polygamma_difference(x + 1, w, u),
@@ -133,17 +137,17 @@ polygamma_difference = kernel(  # psi_n(a) - psi_n(a + b)
 )
 
 
-def defined(y, slope):
+def defined(y: Value, slope: Value) -> Any:
     """The slope, but NaN where y is NaN, that is outside of the domain."""
     return where(y != y, y, slope)
 
 
-digamma = special("digamma", lambda y, x: defined(y, polygamma(1, x)), scipy="psi")
-gamma = special("gamma", lambda y, x: y * digamma(x))
-lgamma = special("lgamma", lambda y, x: digamma(x), scipy="gammaln")
-loggamma = special("loggamma", lambda y, x: defined(y, digamma(x)))
-gammasgn = special("gammasgn", lambda y, x: defined(y, 0))
-rgamma = special(  # by reflection near the poles of digamma
+digamma: Special = special("digamma", lambda y, x: defined(y, polygamma(1, x)), scipy="psi")
+gamma: Special = special("gamma", lambda y, x: y * digamma(x))
+lgamma: Special = special("lgamma", lambda y, x: digamma(x), scipy="gammaln")
+loggamma: Special = special("loggamma", lambda y, x: defined(y, digamma(x)))
+gammasgn: Special = special("gammasgn", lambda y, x: defined(y, 0))
+rgamma: Special = special(  # by reflection near the poles of digamma
     "rgamma",
     lambda y, x: where(
         real(x) < 0.5,
@@ -151,17 +155,17 @@ rgamma = special(  # by reflection near the poles of digamma
         -y * digamma(x),
     ),
 )
-beta = special(
+beta: Special = special(
     "beta",
     lambda y, x, w: y * polygamma_difference(0, x, w),
     lambda y, x, w: y * polygamma_difference(0, w, x),
 )
-betaln = special(
+betaln: Special = special(
     "betaln",
     lambda y, x, w: polygamma_difference(0, x, w),
     lambda y, x, w: polygamma_difference(0, w, x),
 )
-poch = special(
+poch: Special = special(
     "poch",
     lambda y, x, w: -y * polygamma_difference(0, x, w),
     lambda y, x, w: y * digamma(x + w),
@@ -183,7 +187,7 @@ def _reciprocal_slope(x):
     return where(x < 0.5, gamma(1 - x) * (cos(math.pi * x) - turned), -rgamma(x) * digamma(x))
 
 
-binom = special(  # Gamma(x + 1) / Gamma(w + 1) / Gamma(x - w + 1)
+binom: Special = special(  # Gamma(x + 1) / Gamma(w + 1) / Gamma(x - w + 1)
     "binom",
     lambda y, x, w: where(
         (w > -1) * (x - w > -1),
@@ -196,20 +200,20 @@ binom = special(  # Gamma(x + 1) / Gamma(w + 1) / Gamma(x - w + 1)
         _over_poles(x, w, 0, 1, -1),
     ),
 )
-zeta = kernel(
+zeta: Special = kernel(
     "zeta",
     ORDER,
     lambda y, x, w: defined(y, -x * zeta(x + 1, w)),
     array=lambda s, q: scipy_special("zeta")(s, q),
 )
 
-gamma_density = kernel(  # x = a, w = x
+gamma_density: Special = kernel(  # x = a, w = x
     "gamma_density",
     lambda y, x, w: where(w > 0, y * (log(w) - digamma(x)), 0),
     lambda y, x, w: where(w > 0, y * ((x - 1) / w - 1), where((w == 0) * (x == 2), 1, 0)),
     selects=True,
 )
-beta_density = kernel(  # x = a, w = b, u = x
+beta_density: Special = kernel(  # x = a, w = b, u = x
     "beta_density",
     lambda y, x, w, u: where((u > 0) * (u <= 1), y * (log(u) - polygamma_difference(0, x, w)), 0),
     lambda y, x, w, u: where(
@@ -218,7 +222,7 @@ beta_density = kernel(  # x = a, w = b, u = x
     lambda y, x, w, u: where((u > 0) * (u < 1), y * ((x - 1) / u - (w - 1) / (1 - u)), 0),
     selects=True,
 )
-gamma_density_slope = kernel(  # n derivatives in a
+gamma_density_slope: Special = kernel(  # n derivatives in a
     "gamma_density_slope",
     ORDER,
     lambda y, x, w, u: gamma_density_slope(x + 1, w, u),
@@ -228,29 +232,29 @@ gamma_density_slope = kernel(  # n derivatives in a
     array=incomplete_gamma_beta.gamma_density_slope,
     selects=True,
 )
-gammainc_slope = kernel(
+gammainc_slope: Special = kernel(
     "gammainc_slope",
     ORDER,
     lambda y, x, w, u: gammainc_slope(x + 1, w, u),
     lambda y, x, w, u: gamma_density_slope(x, w, u),
     array=incomplete_gamma_beta.gammainc_slope,
 )
-gammainc = special(
+gammainc: Special = special(
     "gammainc",
     lambda y, x, w: defined(y, gammainc_slope(1, x, w)),
     lambda y, x, w: defined(y, gamma_density(x, w)),
 )
-gammaincc = special(
+gammaincc: Special = special(
     "gammaincc",
     lambda y, x, w: defined(y, -gammainc_slope(1, x, w)),
     lambda y, x, w: defined(y, -gamma_density(x, w)),
 )
-gammaincinv = special(
+gammaincinv: Special = special(
     "gammaincinv",
     lambda y, x, w: -gammainc_slope(1, x, y) / gamma_density(x, y),
     lambda y, x, w: 1 / gamma_density(x, y),
 )
-gammainccinv = special(
+gammainccinv: Special = special(
     "gammainccinv",
     lambda y, x, w: -gammainc_slope(1, x, y) / gamma_density(x, y),
     lambda y, x, w: -1 / gamma_density(x, y),
@@ -265,7 +269,7 @@ def _beta_density_slope(y, i, j, a, b, x):
     return where((x > 0) * (x < 1), here + in_a - in_b, 0)
 
 
-beta_density_slope = kernel(  # i derivatives in a, j in b
+beta_density_slope: Special = kernel(  # i derivatives in a, j in b
     "beta_density_slope",
     ORDER,
     ORDER,
@@ -275,7 +279,7 @@ beta_density_slope = kernel(  # i derivatives in a, j in b
     array=incomplete_gamma_beta.beta_density_slope,
     selects=True,
 )
-betainc_slope = kernel(
+betainc_slope: Special = kernel(
     "betainc_slope",
     ORDER,
     ORDER,
@@ -284,25 +288,25 @@ betainc_slope = kernel(
     lambda y, i, j, a, b, x: beta_density_slope(i, j, a, b, x),
     array=incomplete_gamma_beta.betainc_slope,
 )
-betainc = special(
+betainc: Special = special(
     "betainc",
     lambda y, x, w, u: defined(y, betainc_slope(1, 0, x, w, u)),
     lambda y, x, w, u: defined(y, betainc_slope(0, 1, x, w, u)),
     lambda y, x, w, u: defined(y, beta_density(x, w, u)),
 )
-betaincc = special(
+betaincc: Special = special(
     "betaincc",
     lambda y, x, w, u: defined(y, -betainc_slope(1, 0, x, w, u)),
     lambda y, x, w, u: defined(y, -betainc_slope(0, 1, x, w, u)),
     lambda y, x, w, u: defined(y, -beta_density(x, w, u)),
 )
-betaincinv = special(
+betaincinv: Special = special(
     "betaincinv",
     lambda y, x, w, u: -betainc_slope(1, 0, x, w, y) / beta_density(x, w, y),
     lambda y, x, w, u: -betainc_slope(0, 1, x, w, y) / beta_density(x, w, y),
     lambda y, x, w, u: 1 / beta_density(x, w, y),
 )
-betainccinv = special(
+betainccinv: Special = special(
     "betainccinv",
     lambda y, x, w, u: -betainc_slope(1, 0, x, w, y) / beta_density(x, w, y),
     lambda y, x, w, u: -betainc_slope(0, 1, x, w, y) / beta_density(x, w, y),
@@ -314,18 +318,20 @@ betainccinv = special(
 _2_OVER_SQRT_PI = 2 / math.sqrt(math.pi)
 _SQRT_2_PI = math.sqrt(2 * math.pi)
 _SQRT_HALF = math.sqrt(0.5)
-wofz_derivative = kernel("wofz_derivative", ORDER, lambda y, x, w: wofz_derivative(x + 1, w))
-wofz = special("wofz", lambda y, x: wofz_derivative(1, x))
-erf = special("erf", lambda y, x: _2_OVER_SQRT_PI * exp(-x * x))
-erfc = special("erfc", lambda y, x: -_2_OVER_SQRT_PI * exp(-x * x))
-erfi = special("erfi", lambda y, x: _2_OVER_SQRT_PI * exp(x * x))
-erfcx = special(  # wofz(i x)
+wofz_derivative: Special = kernel(
+    "wofz_derivative", ORDER, lambda y, x, w: wofz_derivative(x + 1, w)
+)
+wofz: Special = special("wofz", lambda y, x: wofz_derivative(1, x))
+erf: Special = special("erf", lambda y, x: _2_OVER_SQRT_PI * exp(-x * x))
+erfc: Special = special("erfc", lambda y, x: -_2_OVER_SQRT_PI * exp(-x * x))
+erfi: Special = special("erfi", lambda y, x: _2_OVER_SQRT_PI * exp(x * x))
+erfcx: Special = special(  # wofz(i x)
     "erfcx",
     lambda y, x: real(1j * wofz_derivative(1, 1j * x)),
     wirtinger=(lambda y, x: 1j * wofz_derivative(1, 1j * x),),
     conjugate=(lambda y, x: 0,),
 )
-dawsn = special(  # of a real x: sqrt(pi) / 2 times the imaginary part of wofz(x)
+dawsn: Special = special(  # of a real x: sqrt(pi) / 2 times the imaginary part of wofz(x)
     "dawsn",
     lambda y, x: real(-1j / _2_OVER_SQRT_PI * wofz_derivative(1, x + 0j)),
     wirtinger=(lambda y, x: 1 - 2 * x * y,),
@@ -340,19 +346,23 @@ def _density_over_ndtr(x: Shaped) -> Any:
     return where(far, exp(-x * x / 2) / _SQRT_2_PI, near)
 
 
-erfinv = special("erfinv", lambda y, x: exp(y * y) / _2_OVER_SQRT_PI)
-erfcinv = special("erfcinv", lambda y, x: -exp(y * y) / _2_OVER_SQRT_PI)
-ndtr = special("ndtr", lambda y, x: exp(-x * x / 2) / _SQRT_2_PI)
-log_ndtr = special("log_ndtr", lambda y, x: _density_over_ndtr(x))
-ndtri = special("ndtri", lambda y, x: _SQRT_2_PI * exp(y * y / 2))
-ndtri_exp = special("ndtri_exp", lambda y, x: _SQRT_2_PI / 2 * erfcx(-_SQRT_HALF * y))
-owens_t = special(
+erfinv: Special = special("erfinv", lambda y, x: exp(y * y) / _2_OVER_SQRT_PI)
+erfcinv: Special = special("erfcinv", lambda y, x: -exp(y * y) / _2_OVER_SQRT_PI)
+ndtr: Special = special("ndtr", lambda y, x: exp(-x * x / 2) / _SQRT_2_PI)
+log_ndtr: Special = special("log_ndtr", lambda y, x: _density_over_ndtr(x))
+ndtri: Special = special("ndtri", lambda y, x: _SQRT_2_PI * exp(y * y / 2))
+ndtri_exp: Special = special("ndtri_exp", lambda y, x: _SQRT_2_PI / 2 * erfcx(-_SQRT_HALF * y))
+owens_t: Special = special(
     "owens_t",
     lambda y, x, w: -exp(-x * x / 2) * erf(w * x * _SQRT_HALF) / (2 * _SQRT_2_PI),
     lambda y, x, w: exp(-x * x * (1 + w * w) / 2) / (2 * math.pi * (1 + w * w)),
 )
-fresnel_s = kernel("fresnel_s", lambda y, x: sin(math.pi / 2 * x * x), array=part("fresnel", 0))
-fresnel_c = kernel("fresnel_c", lambda y, x: cos(math.pi / 2 * x * x), array=part("fresnel", 1))
+fresnel_s: Special = kernel(
+    "fresnel_s", lambda y, x: sin(math.pi / 2 * x * x), array=part("fresnel", 0)
+)
+fresnel_c: Special = kernel(
+    "fresnel_c", lambda y, x: cos(math.pi / 2 * x * x), array=part("fresnel", 1)
+)
 
 for _name in ("erf", "erfc", "gamma", "lgamma"):
     implements(getattr(math, _name))(op(_name))

@@ -7,7 +7,7 @@ import numpy as np
 
 from lineara.errors import NoRuleError
 from lineara.facts.hints import Axis, Shaped, Tree, Value
-from lineara.facts.primitive import Box, elementwise, implements, op
+from lineara.facts.primitive import Box, Elementwise, elementwise, implements, op
 from lineara.facts.types import is_complex, type_of
 from lineara.ops.elementwise import (
     cbrt,
@@ -29,6 +29,7 @@ from lineara.ops.scipy import special_kernels
 from lineara.ops.scipy.bessel import airy_ai, airy_aip, airy_bi, airy_bip
 from lineara.ops.scipy.special import (
     ORDER,
+    Special,
     beta_density,
     betainc_slope,
     binom,
@@ -289,8 +290,8 @@ _several("airy", airy_ai, airy_aip, airy_bi, airy_bip)
 
 # --- distribution functions --------------------------------------------------------------------
 
-stdtr = special("stdtr", lambda y, x, w: _t_slope(x, w), lambda y, x, w: _t_density(x, w))
-stdtrit = special(
+stdtr: Special = special("stdtr", lambda y, x, w: _t_slope(x, w), lambda y, x, w: _t_density(x, w))
+stdtrit: Special = special(
     "stdtrit",
     lambda y, x, w: -_t_slope(x, y) / _t_density(x, y),
     lambda y, x, w: 1 / _t_density(x, y),
@@ -414,7 +415,7 @@ spherical_jn: Any = _spherical("jn", 1, -1)
 spherical_yn: Any = _spherical("yn", 1, -1)
 spherical_in: Any = _spherical("in", 1, 1)
 spherical_kn: Any = _spherical("kn", -1, -1)
-sinc = elementwise(  # smooth at 0 to all orders, as no quotient is
+sinc: Elementwise = elementwise(  # smooth at 0 to all orders, as no quotient is
     "sinc", lambda y, x: -math.pi * spherical_jn(1, math.pi * x), host=True
 )
 implements(np.sinc)(sinc)

@@ -63,16 +63,16 @@ class Folds:
 
     def __init__(self, for_: Callable[..., Any], choose: Callable[..., Any]) -> None:
         self.for_, self.choose = for_, choose
-        self.sum = functools.wraps(builtins.sum)(functools.partial(self._sum))
+        self.sum: Any = functools.wraps(builtins.sum)(functools.partial(self._sum))
         self.max: Any = self._extreme(builtins.max, operator.gt)
         self.min: Any = self._extreme(builtins.min, operator.lt)
-        self.builtins = (
+        self.builtins: tuple[tuple[Any, Any], ...] = (
             (builtins.sum, self.sum),
             (builtins.max, self.max),
             (builtins.min, self.min),
             (builtins.sorted, sorted_),
         )
-        self.of_modules = ((functools.reduce, self._reduce),)
+        self.of_modules: tuple[tuple[Any, Any], ...] = ((functools.reduce, self._reduce),)
 
     def _kept(self, items: Items, first: Any, step: Callable[[Any, Any], Any]) -> Any:
         """What is kept at the end."""

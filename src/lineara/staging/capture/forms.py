@@ -323,7 +323,8 @@ def _after(way: Way, orelse: Block, rest: Block, variables: Variables) -> Way:
 
 # --- expressions ----------------------------------------------------------------------------------
 
-text, percent = texts.text, texts.percent
+text = texts.text
+percent = texts.percent
 list_ = lists.new
 
 
@@ -545,8 +546,9 @@ def assert_(test: object, message: Callable[[], Any] | None) -> None:
 # --- builtins -------------------------------------------------------------------------------------
 
 
-folds_ = folds.Folds(for_, choose)
-NOTHING, empty = folds.NOTHING, folds.empty
+folds_: folds.Folds = folds.Folds(for_, choose)
+NOTHING = folds.NOTHING
+empty = folds.empty
 
 
 def fold(
@@ -580,7 +582,8 @@ def _until(decides: bool, combined: Callable[..., Any]) -> Any:
     return call
 
 
-any_, all_ = _until(True, or_), _until(False, and_)
+any_: Callable[[Any], Any] = _until(True, or_)
+all_: Callable[[Any], Any] = _until(False, and_)
 _FOLDED = {"sum": folds_.sum, "max": folds_.max, "min": folds_.min, "any": any_, "all": all_}
 
 
@@ -601,7 +604,8 @@ _OF_MODULES = (  # functions that are met as attributes of modules
     *sequences.OF_NUMPY,
 )
 
-try_, raised_in_try = tries.try_, regions.raised_in_try
+try_ = tries.try_
+raised_in_try = regions.raised_in_try
 
 BUILTINS = (
     *outside.ONCE,

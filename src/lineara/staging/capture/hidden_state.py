@@ -129,7 +129,7 @@ class _Compiled(weakref.WeakKeyDictionary[type, bool]):
         return known
 
 
-is_compiled = _Compiled().of
+is_compiled: Callable[[type], bool] = _Compiled().of
 
 
 def _has_fields(c: type) -> bool:

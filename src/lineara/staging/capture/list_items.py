@@ -254,7 +254,9 @@ class Wanted(BaseException):
         self, values: Any, examples: Sequence[Any], rooms: int, ends: str | None = None
     ) -> None:
         super().__init__(values, examples, rooms)
-        self.values, self.examples, self.rooms = values, examples, rooms
+        self.values: Any = values
+        self.examples: Sequence[Any] = examples
+        self.rooms: int = rooms
         self.ends = ends  # what a program says that finds the room too small
 
     def stack(self, level: StagedLevel) -> None:
@@ -346,7 +348,7 @@ class Token:
     __slots__ = ("__weakref__", "version")
 
     def __init__(self) -> None:
-        self.version = 0
+        self.version: int = 0
 
 
 # --- lists in lists -------------------------------------------------------------------------------
@@ -371,15 +373,20 @@ class Pool(Growing):
     """
 
     def __init__(self, home: StagedLevel) -> None:
-        self.home, self.form = home, None
+        self.home: StagedLevel = home
+        self.form: Form | None = None
         self.examples: list[Example] = []
         self.arrays: list[Any] = []
         self.one: int | None = None  # the length of all rows
         self.each: Any = None
-        self.width = self.rooms = self.most = self.peak = 0
-        self.extent, self.ends = Count(None, 0), None
-        self.token, self.sources = Token(), list[Any]()
-        self.columns = Columns(self)
+        self.width: int = 0
+        self.rooms: int = 0
+        self.most = self.peak = 0
+        self.extent: Count = Count(None, 0)
+        self.ends: str | None = None
+        self.token: Token = Token()
+        self.sources: list[Any] = []
+        self.columns: Columns = Columns(self)
         self.rows: dict[int, Any] = {}
 
     def fits(self, inner: Inner) -> bool:
@@ -479,7 +486,10 @@ class Columns(Growing):
     """How long the rows of a pool may become: its `most` is that of the longest."""
 
     def __init__(self, pool: Pool) -> None:
-        self.pool, self.most, self.peak, self.ends = pool, 0, 0, None
+        self.pool: Pool = pool
+        self.most: int = 0
+        self.peak: int = 0
+        self.ends: str | None = None
 
     @property
     def home(self) -> Any:
@@ -513,7 +523,7 @@ class Extents:
 
     def __init__(self, lists: Iterable[Any]) -> None:
         growing = [x for y in lists for x in ((y, y.columns) if isinstance(y, Pool) else (y,))]
-        self.before = [(x, x.most, x.peak) for x in growing]
+        self.before: list[tuple[Any, int, int]] = [(x, x.most, x.peak) for x in growing]
         for x, most, _ in self.before:
             x.peak = most
 

@@ -15,7 +15,7 @@ import copy
 import operator
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, NoReturn, SupportsIndex
+from typing import Any, ClassVar, NamedTuple, NoReturn, SupportsIndex
 
 import numpy as np
 
@@ -84,7 +84,7 @@ class List(ShownAs, Answering, HeldAsArray, Growing, Listed, list):
     _lineara_shown = list
     _lineara_kind = _OfLists(list, list)
     _lineara_own: dict[str, Callable[..., Any]]
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
     def as_array(self) -> Any:
         """None: the items are converted one by one."""
@@ -99,7 +99,8 @@ class List(ShownAs, Answering, HeldAsArray, Growing, Listed, list):
         """Let arrays hold the items, with room for more, and for more kinds of items."""
         items = raw(self)
         every = [*map(Example.of, items), *examples]
-        self.form = form = form_of(self.home, None, every)
+        form = form_of(self.home, None, every)
+        self.form: Form = form
         self.examples = few(every, form)
         for pool in {id(p): p for p in form.pools if p}.values():
             lists = sum([type(v) is not Row for v in items])
@@ -110,7 +111,7 @@ class List(ShownAs, Answering, HeldAsArray, Growing, Listed, list):
             filled(zeros(self.home, (len(items) + rooms,), like), (), [c[k] for c in columns])
             for k, like in enumerate(form.numbers)
         ]
-        self.token, self.sources = Token(), []
+        self.token, self.sources = Token(), list[Note]()
         self.extent = Count(None, len(items))
         self.most = self.peak = len(items)
         self._note([v for c in columns for v in c])
@@ -135,14 +136,14 @@ class List(ShownAs, Answering, HeldAsArray, Growing, Listed, list):
         self.sources = known + noted
         self.home.shared.copied += [(n, self.token) for n in noted]
 
-    def __getitem__(self, at) -> Any:
+    def __getitem__(self, at: Any) -> Any:
         if is_staged(at):
             self.want(())
             return self[at]
         y = list.__getitem__(self, at)
         return new(y) if type(at) is slice else y
 
-    def __setitem__(self, at, value) -> None:
+    def __setitem__(self, at: Any, value: Any) -> None:
         if is_staged(at):
             self.want([Example.of(value)])
             self[at] = value
@@ -159,7 +160,7 @@ class List(ShownAs, Answering, HeldAsArray, Growing, Listed, list):
         """A new list with the same items."""
         return self[:]
 
-    def __add__(self, other) -> Any:
+    def __add__(self, other: Any) -> Any:
         y = list.__add__([*self], [*other] if isinstance(other, list) else other)
         return y if y is NotImplemented else new(y)
 
@@ -167,7 +168,8 @@ class List(ShownAs, Answering, HeldAsArray, Growing, Listed, list):
         y = list.__mul__([*self], n)
         return y if y is NotImplemented else new(y)
 
-    __rmul__ = __mul__
+    def __rmul__(self, n: SupportsIndex) -> Any:
+        return self * n
 
     def __copy__(self) -> Any:
         return self[:]
@@ -185,8 +187,10 @@ class Attempt:
     """What is stacked while a form is tried, and is as it was where that cannot be one."""
 
     def __init__(self, level: StagedLevel) -> None:
-        self.level, self.mark, self.bindings = level, level.mark(), len(level.out.bindings)
-        self.copied = len(level.shared.copied)
+        self.level: StagedLevel = level
+        self.mark: Any = level.mark()
+        self.bindings: int = len(level.out.bindings)
+        self.copied: int = len(level.shared.copied)
         self.lists: list[tuple[Any, Any]] = []  # and their items; None for one that was stacked
 
     def stack(self, wanted: Wanted) -> Exception | None:
@@ -496,7 +500,7 @@ class Stacked(List):
         if any([n.is_written for n in self.sources]):
             raise written_in_list()
 
-    def __getitem__(self, at) -> Any:
+    def __getitem__(self, at: Any) -> Any:
         if type(at) is not slice:
             return self._item(self._place(at))
         n = self.known_length("a slice")
@@ -504,7 +508,7 @@ class Stacked(List):
         parts = [self._copy(a[:n][at]) for a in self.arrays]
         return Stacked.of_arrays(tracing_level(), self.form, parts, len(range(n)[at]))
 
-    def __setitem__(self, at, value) -> None:
+    def __setitem__(self, at: Any, value: Any) -> None:
         if type(at) is slice:
             self._as_list("__setitem__")(at, value)
             return
@@ -616,7 +620,8 @@ class Row(Stacked):
 
     def be(self, pool: Pool, row: Any) -> None:
         """Be the list of that number."""
-        self.pool, self.row = pool, row if is_staged(row) else int(row)
+        self.pool: Pool = pool
+        self.row: Any = row if is_staged(row) else int(row)
         if type(self.row) is int:
             pool.rows[self.row] = self
 
@@ -630,15 +635,44 @@ class Row(Stacked):
         parts = [self._copy(a) for a in self.arrays]
         return Stacked.of_arrays(home, self.form, parts, self.extent)
 
-    home = property(lambda self: self.pool.home)
-    form = property(lambda self: self.pool.form)
-    examples = property(lambda self: self.pool.examples)
-    token = property(lambda self: self.pool.token)
-    ends = property(lambda self: self.pool.columns.ends)
-    arrays = property(lambda self: [a[self.row] for a in self.pool.arrays])
-    sources = property(
-        lambda self: self.pool.sources, lambda self, v: setattr(self.pool, "sources", v)
-    )
+    @property
+    def home(self) -> StagedLevel:
+        """The definition where the pool was made."""
+        return self.pool.home
+
+    @property
+    def form(self) -> Any:
+        """What the items of all rows are."""
+        return self.pool.form
+
+    @property
+    def examples(self) -> list[Example]:
+        """Of the items of all rows."""
+        return self.pool.examples
+
+    @property
+    def token(self) -> Token:
+        """That of the pool: the rows hold copies of arrays as long as it lives."""
+        return self.pool.token
+
+    @property
+    def ends(self) -> str | None:
+        """What a program says that finds the room of a row too small."""
+        return self.pool.columns.ends
+
+    @property
+    def arrays(self) -> list[Any]:
+        """For each number of an item, those of the row."""
+        return [a[self.row] for a in self.pool.arrays]
+
+    @property
+    def sources(self) -> list[Note]:
+        """The arrays that rows hold copies of."""
+        return self.pool.sources
+
+    @sources.setter
+    def sources(self, notes: list[Note]) -> None:
+        self.pool.sources = notes
 
     @property
     def rooms(self) -> int:

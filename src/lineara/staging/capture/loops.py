@@ -19,7 +19,7 @@ from lineara.facts.types import ArrayType, type_of
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.rules_as_text import Emitter, closed
-from lineara.python.user_code import reading
+from lineara.python.user_code import Reading, reading
 from lineara.staging.capture.branches import branch, is_staged, truth_of, without
 from lineara.staging.capture.choices import OneOf, flattened, is_perhaps
 from lineara.staging.capture.columns import (
@@ -56,7 +56,7 @@ from lineara.staging.capture.variables import (
 )
 from lineara.staging.control_flow import INTEGER, joined, written
 from lineara.staging.staged_arrays import Cell, StagedArray, relatives, store_of
-from lineara.staging.staged_level import FLOAT64, Perhaps, Seen, seen, written_in_list
+from lineara.staging.staged_level import FLOAT64, Perhaps, Seen, StagedLevel, seen, written_in_list
 from lineara.tape.levels import threads
 from lineara.tape.node import Traced
 
@@ -75,8 +75,13 @@ class Loop:
     test      the condition of a round
     """
 
+    level: StagedLevel
+    reading: Reading
     variables: Variables
+    body: Callable[..., Way]
+    at: Callable[[Any], Any] | None
     rounds: object
+    test: Callable[[], Any] | None
     go: object
 
     def __init__(

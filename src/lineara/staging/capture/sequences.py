@@ -8,7 +8,7 @@ import builtins
 import functools
 import operator
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -41,7 +41,7 @@ class Items:
         self.every: Any = rounds  # of the statement that goes through these, perhaps in parts
         self._next = 0
         own = [] if stacked is None else [(stacked, stacked.mark)]
-        self.stacked = [*own, *[pair for items in of for pair in items.stacked]]
+        self.stacked: list[Any] = [*own, *[pair for items in of for pair in items.stacked]]
 
     def __reduce__(self) -> Any:
         return iter, (self.at,), self._next
@@ -126,7 +126,7 @@ class Range:
         start, stop = operator.index(self.start), operator.index(self.stop)
         return bool(builtins.range(start, stop, self.step) == other)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
 
 def items_of(x: Leaf) -> Items | None:

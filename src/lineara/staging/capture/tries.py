@@ -47,6 +47,7 @@ class Handler(Remembers):
     asks    whether it may ask which exception it is
     """
 
+    kinds: Callable[[], Any] | None
     name: str
     block: Block
     asks: bool
