@@ -24,7 +24,7 @@ test-peers: .venv/with-test .venv/with-peers  # the same derivatives from torch,
 test-distributed: .venv/with-cluster  # sums over chunks on clusters of processes, and what goes wrong there
 	$(PY) -m pytest -q --all tests/distributed
 
-test-types: .venv/with-dev  # the mistakes of a user that pyright and mypy find
+test-types: .venv/with-dev  # the mistakes of a user that pyright and mypy find, and how many types are known
 	PYRIGHT_PYTHON_IGNORE_WARNINGS=1 $(PY) tests/typing/check.py
 
 test-xla: .venv/with-test .venv/with-peers  # every operation and its derivatives by XLA
