@@ -49,12 +49,13 @@ def by_mypy() -> set[int]:
 
 def share_known() -> float:
     """The percentage of the public names of which pyright knows the type without inferring it."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     run = subprocess.run(
         [sys.executable, "-m", "pyright", "--verifytypes", "lineara", "--ignoreexternal",
          "--outputjson"],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(SOURCE)},
+        env={**os.environ, "PYTHONPATH": str(SOURCE), "PATH": path},  # what is installed beside us
     )  # fmt: skip
     return 100 * json.loads(run.stdout)["typeCompleteness"]["completenessScore"]
 

@@ -39,7 +39,7 @@ class Descents:
     def __init__(self, console: Console) -> None:
         self.rows: list[Descent | None] = []
         self.finished: int = 0
-        self.live = Live(console=console, refresh_per_second=8, get_renderable=self.table)
+        self.live: Live = Live(console=console, refresh_per_second=8, get_renderable=self.table)
 
     def __enter__(self) -> "Descents":
         self.live.__enter__()
