@@ -7,7 +7,8 @@ would see in Python is an error, and no write that none would see is one.
 import numpy as np
 import pytest
 
-from lineara.errors import MutationError
+from lineara import jit
+from lineara.errors import LinearaError, MutationError
 from lineara.staging.capture import trace as capture
 
 RNG = np.random.default_rng(7)
@@ -345,3 +346,57 @@ def test_a_write_that_no_other_name_sees_is_none_of_a_program_s_business(f):
     program = capture(f, *POINTS[0])
     for x, s in POINTS:
         np.testing.assert_allclose(program(x, s), f(x, s), rtol=1e-14)
+
+
+READS = {
+    "an element": lambda r, x: r[0],
+    "an element from the end": lambda r, x: r[-1],
+    "an element at a staged place": lambda r, x: r[int(x) - int(x)],
+    "an element of a part": lambda r, x: r[1:][0],
+    "a part": lambda r, x: r[:2].sum(),
+    "places": lambda r, x: r[[0, 1]].sum(),
+    "a mask": lambda r, x: r[np.array([True, False, True])].sum(),
+    "all": lambda r, x: r.sum(),
+    "the largest": lambda r, x: max(r),
+    "items": lambda r, x: sum([v * x for v in r]),
+    "a tuple": lambda r, x: tuple(r)[0],
+    "a list": lambda r, x: r.tolist()[0],
+    "unpacked": lambda r, x: (lambda a, b, c: a)(*r),
+    "another order": lambda r, x: r.reshape(3, 1).T[0, 0],
+    "flat": lambda r, x: r.ravel()[0],
+    "backwards": lambda r, x: r[::-1][2],
+    "a copy": lambda r, x: r.copy()[0],
+    "a product": lambda r, x: (r * x)[0],
+    "whether it is in it": lambda r, x: x if 7.0 in r else 2 * x,
+    "item": lambda r, x: r.item(0),
+    "np.take": lambda r, x: np.take(r, 0),
+}
+
+
+@pytest.mark.parametrize("when", ["in the loop", "after it", "after a branch"])
+@pytest.mark.parametrize("name", READS)
+def test_no_way_to_read_shows_what_an_array_held_before_it_was_written(name, when):
+    read = READS[name]
+
+    def f(x, X):
+        Z = X * 1.0
+        r = Z[0]
+        s = 0.0
+        if when == "after a branch":
+            r = Z[1] if x > 1.0 else Z[2]
+        for i in range(len(Z)):
+            if when != "after a branch":
+                r = Z[i]
+            s = s + r @ r * x
+            if when == "in the loop":
+                Z[i, 0] = 7.0
+                s = s + read(r, x)
+        Z[1:] = 7.0
+        return s + read(r, x)
+
+    X = np.arange(12.0).reshape(4, 3)
+    try:
+        value = jit(f)(2.0, X)
+    except LinearaError:
+        return
+    assert value == pytest.approx(f(2.0, X))

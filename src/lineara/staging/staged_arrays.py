@@ -7,7 +7,7 @@ it back.  What only constants were written to is still a constant, and is writte
 import functools
 import math
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -619,19 +619,23 @@ class StagedArray(Written):
         return in_c_order(self.shape, self.lay)
 
     def __getitem__(self, at: Any) -> Any:
+        self.w.refuse_stale()
+        level = self.w.buffer.here()
         place = issubclass(type(at), Scalar) and at.dtype.kind in "iu"
-        if place and len(self.w.shape) == 1 and not self.w.steps:
-            self.w.buffer.here().guards("a read", at, self)
+        if place and len(self.w.shape) == 1 and not self.w.steps and at.level.depth <= level.depth:
+            level.guards("a read", at, self)
             read_part = functools.partial(self._shown, (at,), at)
             return by_signature.written(self.level, "[]", (self, at), read_part)
         if isinstance(at, list | tuple):
             at = normal(at)
         at = _known(at)
         parts = _tuple(at)
+        inside = [v.level for v in _staged_parts(parts) if v.level.depth > level.depth]
+        if inside:
+            return max(inside, key=lambda level: level.depth).innermost().read(self)[at]
         basic = is_basic(tuple([0 if _is_integer(p) else p for p in parts]))
         if basic and any(map(_is_staged, parts)):  # else `index` looks
-            self.w.buffer.here().guards("a read", at, self)
-        level = self.w.buffer.here()
+            level.guards("a read", at, self)
         if not basic:
             check_index(at, self)
             if any([isinstance(p, Traced) and p.dtype.kind == "b" for p in parts]):
@@ -758,6 +762,17 @@ def _is_staged(p: Tree) -> bool:
     if issubclass(type(p), Traced):  # which `isinstance` of another class would ask for its class
         return True
     return isinstance(p, list | tuple) and any(map(_is_staged, p))
+
+
+def _staged_parts(parts: Any) -> Iterator[Any]:
+    """What is staged in an index: places, and the ends of slices."""
+    for p in parts:
+        if isinstance(p, slice):
+            yield from _staged_parts((p.start, p.stop, p.step))
+        elif isinstance(p, list | tuple):
+            yield from _staged_parts(p)
+        elif issubclass(type(p), Traced):
+            yield p
 
 
 def _as_stored(value: Any, dtype: np.dtype, at: Any) -> Any:

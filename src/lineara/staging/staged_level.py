@@ -47,7 +47,15 @@ from lineara.python.user_code import reading
 from lineara.staging import by_signature
 from lineara.staging.caught_errors import cleaning_line, in_try, in_with, refuse_caught
 from lineara.staging.lost_texts import lost_text
-from lineara.staging.staged_arrays import LITERAL, Cell, Region, StagedArray, as_box, boxes
+from lineara.staging.staged_arrays import (
+    LITERAL,
+    Cell,
+    Region,
+    StagedArray,
+    as_box,
+    boxes,
+    note_aliases,
+)
 from lineara.tape.class_questions import asks_who_multiplies, hidden, in_object, lacking
 from lineara.tape.codegen import COMPARISONS, compared_staged, is_exact, with_exact
 from lineara.tape.level import Level, slow_methods
@@ -431,6 +439,16 @@ class StagedLevel(Level):
             "a value of a differentiation around this trace was used in it; "
             "pass it as an argument of the traced function"
         )
+
+    def read(self, a: Any) -> Any:
+        """An array of a differentiation around, to be read where this one has staged places.
+
+        Neither may be written while both are in use.
+        """
+        x = self.operand(a)
+        made = self.wrap(x, a.lay) if isinstance(x, Boxed) else self.buffer(x)
+        note_aliases([(made, [a])])
+        return made
 
     def as_box(self, value: Any) -> Boxed:
         """A value, or a constant, as a variable."""

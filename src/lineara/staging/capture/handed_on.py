@@ -48,6 +48,6 @@ def handed_on(
             starts = starts | {k}
             others += [q for p, q in at_first if p == k]
         outside = [begins[p] for p in starts if isinstance(begins[p], StagedArray)]
-        outside += [c for p in starts for c in relatives(last[p])]
+        outside += [c for p in {*starts, k} for c in relatives(last[p])]
         arrays.append([*outside, *[results[m] for m in others]])
     return arrays
