@@ -1,5 +1,7 @@
 """Large arrays that a function reads without being given them are inputs of its program."""
 
+import copy
+import dataclasses
 import functools
 import types
 
@@ -19,6 +21,72 @@ MASK = np.arange(100) % 3 == 0
 HOLDER = types.SimpleNamespace(w=np.linspace(0.0, 1.0, 100))
 SETTINGS = types.ModuleType("settings")
 SETTINGS.W = np.linspace(0.0, 1.0, 100)  # type: ignore[attr-defined]
+
+
+@dataclasses.dataclass
+class Part:
+    w: np.ndarray
+
+
+class Base:
+    def first(self, x):
+        return x * self.w[7]
+
+
+class Slotted:
+    __slots__ = ("w",)
+
+    def __init__(self):
+        self.w = np.linspace(0.0, 1.0, 100)
+
+    def called(self, x):
+        return x * self.w[7]
+
+
+class Model(Base):
+    def __init__(self):
+        self.w = np.linspace(0.0, 1.0, 100)
+        self.part = Part(np.linspace(1.0, 2.0, 100))
+        self.slotted = Slotted()
+
+    @property
+    def total(self):
+        return self.w.sum()
+
+    def __len__(self):
+        return len(self.w)
+
+    def __call__(self, x):
+        return self.loss(x)
+
+    def loss(self, x):
+        s = 0.0
+        for i in range(len(self)):
+            s = s + self.w[i] * x
+        return s + super().first(x)
+
+    def parts(self):
+        yield from self.w
+
+    def through_a_generator(self, x):
+        return sum([w * x for w in self.parts()])
+
+    def handed_on(self, x):
+        return given_an_object(self, x) + functools.reduce(lambda s, f: s + f(x), [self.loss], x)
+
+    def slope(self, x):
+        return grad(self.loss)(x) * self.total
+
+
+def given_an_object(model, x):
+    return getattr_of_a_library(model) * x
+
+
+def getattr_of_a_library(model):
+    return dataclasses.replace(model.part, w=model.w).w[7] + dataclasses.astuple(model.part)[0][8]
+
+
+MODEL = Model()
 
 
 def helper(v, w):
@@ -124,17 +192,34 @@ READS = {
     "a mask": lambda x: (np.arange(100.0)[MASK] * x).sum(),
     "an attribute of a module": lambda x: x * SETTINGS.W[7] + SETTINGS.W.sum(),
     "an attribute of an object": lambda x: x * HOLDER.w[7] + HOLDER.w.sum(),
+    "an attribute of a model": lambda x: x * MODEL.w[7] + MODEL.w.sum(),
+    "a method of a model": lambda x: MODEL.loss(x),
+    "a call of a model": lambda x: MODEL(x),
+    "a property of a model": lambda x: MODEL.total * x,
+    "a generator of a model": lambda x: MODEL.through_a_generator(x),
+    "an object in an object": lambda x: x * MODEL.part.w[7] + x * MODEL.slotted.w[7],
+    "a slot of an object": lambda x: MODEL.slotted.called(x),
+    "what is handed on": lambda x: MODEL.handed_on(x),
+    "a derivative of a method": lambda x: MODEL.slope(x),
+    "a copy of an object": lambda x: copy.copy(MODEL).w[7] * x,
+    "a deep copy of an object": lambda x: copy.deepcopy(MODEL.part).w[7] * x,
+    "objects in a list": lambda x: [MODEL][0].w[7] * x + OBJECTS[0].w[7] * x,
     "by a text": lambda x: x * globals()["W"][7] + vars(SETTINGS)["W"][8],
     "the shape": lambda x: x * len(W) * W.shape[0] * W.size * W.ndim,
     "what is given": lambda x: (W, x, {"w": W * 2})[2]["w"][7] * x,
 }
+OBJECTS = [MODEL.part]
 READS |= {f.__name__: f for f in [
+    MODEL.loss, MODEL.slope,
     by_default, by_a_class, by_a_decorator, by_a_generator, by_a_loop, by_a_condition, by_a_shadow,
     by_statements, by_another_name,
 ]}  # fmt: skip
 CONSTANT = {
     "a comprehension",
     "an attribute of an object",
+    "a copy of an object",
+    "a deep copy of an object",
+    "objects in a list",
     "by a text",
 }  # what is compared whole
 
@@ -148,7 +233,8 @@ def compared_whole(g):
 @pytest.mark.parametrize("name", READS)
 def test_what_an_array_of_outside_holds_is_read_in_each_call(name, monkeypatch):
     f = READS[name]
-    g, arrays = jit(f), [W, INDEX, MASK, HOLDER.w, SETTINGS.W]
+    g = jit(f)
+    arrays = [W, INDEX, MASK, HOLDER.w, SETTINGS.W, MODEL.w, MODEL.part.w, MODEL.slotted.w]
     kept = [a.copy() for a in arrays]
 
     def agrees():
@@ -167,10 +253,11 @@ def test_what_an_array_of_outside_holds_is_read_in_each_call(name, monkeypatch):
         for n, holder in (("W", globals()), ("INDEX", globals()), ("MASK", globals())):
             monkeypatch.setitem(holder, n, globals()[n][::-1].copy())
         monkeypatch.setattr(SETTINGS, "W", SETTINGS.W[::-1].copy())
-        monkeypatch.setattr(HOLDER, "w", HOLDER.w[::-1].copy())
+        for holder in (HOLDER, MODEL, MODEL.part, MODEL.slotted):
+            monkeypatch.setattr(holder, "w", holder.w[::-1].copy())
         agrees()
         agrees()
-        W[7] = W[8] = 0.25
+        W[7] = W[8] = MODEL.w[7] = MODEL.part.w[7] = MODEL.slotted.w[7] = 0.25
         SETTINGS.W[7] = 0.25
         agrees()
         monkeypatch.setitem(globals(), "W", np.linspace(3.0, 4.0, 120))

@@ -50,6 +50,14 @@ class Replacer(Protocol):
         """What copied code sees in place of `value`."""
         ...
 
+    def shown(self, value: object) -> Any:
+        """What an attribute that holds `value` is in copied code."""
+        ...
+
+    def refuse_inputs(self, name: str, /) -> None:
+        """Refuse to copy an object of such a class where an array may be an input."""
+        ...
+
     def original(self, value: object) -> Any:
         """The user's value behind `value`, which was met in copied code."""
         ...

@@ -22,7 +22,9 @@ from collections.abc import Callable, Iterable, Mapping
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from lineara.errors import is_library_file
+import numpy as np
+
+from lineara.errors import StagingError, is_library_file
 from lineara.facts.hints import Leaf, Tree
 from lineara.python.builtins import build_class, replaced_builtins
 from lineara.python.class_copies import LRU, Classes, is_from_library, parts_of
@@ -63,7 +65,8 @@ class Overlay:
     of a subclass of theirs.  When modules have been imported `arrive()` may add to both tables,
     and says whether it did.  Values that pass with the run, of which `is_passing(value)` says so,
     are taken out of what libraries keep by `kept.tidy()`.  `read(f)` is the code that the copy of a
-    function runs, which finds `forms` under the name FORMS.
+    function runs, which finds `forms` under the name FORMS.  `inputs(array)` is the level of which
+    an array that an attribute holds is an input, or None.
 
     >>> import math
     >>> def f(x):
@@ -89,6 +92,7 @@ class Overlay:
     ) -> None:
         self.read: Callable[[FunctionType], CodeType] = read
         self.forms: Any = forms
+        self.inputs: Callable[[Any], Any] | None = None
         self._packages = frozenset(packages)
         self._seen_through = self._packages | {"contextlib"}  # contextlib, for `suppress`
         self.build_class: Callable[..., Any] = functools.partial(build_class, self)
@@ -185,6 +189,23 @@ class Overlay:
             if isinstance(value, tuple):
                 return self._namedtuple(value)
             return self._classes.view(value, self._is_watched)
+
+    def shown(self, value: Any) -> Any:
+        """What an attribute that holds `value` is in copied code: an array may be an input."""
+        if self.inputs is not None and type(value) is np.ndarray:
+            level = self.inputs(value)
+            return value if level is None else level.input(value)
+        return self.replace(value)
+
+    def refuse_inputs(self, name: str) -> None:
+        """Refuse to copy an object of such a class where an array may be an input.
+
+        What an attribute holds is copied without being read.
+        """
+        if self.inputs is not None and self.inputs(None) is not None:
+            raise StagingError(
+                f"an object of the class {name} was copied: its arrays are constants"
+            )
 
     def followed(self, f: FunctionType) -> Any:
         """The copy of a library's function for which `replace` gives a stand-in."""
@@ -435,7 +456,8 @@ class Overlay:
     def _is_watched(self, value: Leaf) -> bool:
         """Whether an attribute with this value goes through the overlay when it is read."""
         kind = type(value)
-        return kind not in _INERT and (kind in (dict, list) or self.needs(value))
+        always = (dict, list) if self.inputs is None else (dict, list, np.ndarray)
+        return kind not in _INERT and (kind in always or self.needs(value))
 
     def _namedtuple(self, value: tuple[Any, ...]) -> Any:
         """A namedtuple; one with methods of the user's gets its twin."""

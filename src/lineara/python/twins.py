@@ -232,9 +232,9 @@ def make_view_class(cls: type, twin: type, overlay: Replacer) -> type:
     body: dict[str, Any] = {
         "__slots__": tuple(slots),
         "__class__": property(lambda self: twin),
-        "__copy__": lambda self: _as_twin(copy.copy(origin_of(self)), twin),
-        "__deepcopy__": lambda self, memo: _as_twin(copy.deepcopy(origin_of(self), memo), twin),
-        "__reduce_ex__": lambda self, protocol: (itemgetter(0), ((origin_of(self),),)),
+        "__copy__": lambda self: _as_twin(copy.copy(_whole(self)), twin),
+        "__deepcopy__": lambda self, memo: _as_twin(copy.deepcopy(_whole(self), memo), twin),
+        "__reduce_ex__": lambda self, protocol: (itemgetter(0), ((_whole(self),),)),
     }
     if cls.__hash__ is object.__hash__:
         body["__hash__"] = lambda self: hash(origin_of(self))
@@ -269,6 +269,14 @@ def origin_of(obj: Tree) -> Any:
     return getattr(obj, _ORIGIN) if link and link.twin else obj
 
 
+def _whole(view: Any) -> Any:
+    """The object that a view shows, whose attributes are read without it."""
+    link = link_of(type(view))
+    assert link is not None, "it is a view"
+    link.overlay.refuse_inputs(type(view).__name__)
+    return origin_of(view)
+
+
 class _Slot:
     """A slot of the object, seen through the overlay."""
 
@@ -276,7 +284,7 @@ class _Slot:
         self.member, self.overlay = member, overlay
 
     def __get__(self, obj: Any, owner: type | None = None) -> Any:
-        return self.overlay.replace(self.member.__get__(origin_of(obj)))
+        return self.overlay.shown(self.member.__get__(origin_of(obj)))
 
     def __set__(self, obj: Tree, value: Shaped) -> None:
         self.member.__set__(origin_of(obj), self.overlay.original(value))
@@ -297,7 +305,7 @@ class _Attribute:
         state = object.__getattribute__(obj, "__dict__")
         if self.name not in state:
             return getattr(super(self.view, obj), self.name)
-        return self.overlay.replace(state[self.name])
+        return self.overlay.shown(state[self.name])
 
     def __set__(self, obj: object, value: Shaped) -> None:
         object.__getattribute__(obj, "__dict__")[self.name] = self.overlay.original(value)

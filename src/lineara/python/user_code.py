@@ -154,6 +154,20 @@ def reading() -> Reading | None:
     return None
 
 
+def input_level(a: Any) -> Any:
+    """The open level of which an array of outside is an input; of None, any that has inputs."""
+    for level in threads.open:  # those of a trace have one reading, and its inputs are the first's
+        inputs = level.reading.inputs if level.reading is not None else ()
+        if inputs and (a is None or id(a) in inputs):
+            return level
+    return None
+
+
+def shows(x: object, way: Way) -> bool:
+    """Whether copied code sees an object through a view."""
+    return _overlay(way).replace(x) is not x
+
+
 _making = threading.RLock()
 
 
@@ -199,7 +213,7 @@ def _new_overlay(way: Way | None) -> Overlay:
     packages = ["numpy", "math", "cmath", "statistics", "scipy", "pandas", "pickle"]
     seen = Overlay(table, packages, is_instance, class_of, objects, arrive, _is_traced)
     if way is not None:
-        seen.read, seen.forms = way.read, way.forms
+        seen.read, seen.forms, seen.inputs = way.read, way.forms, input_level
     if way is None:
         collector.keeper = seen.kept
     return seen

@@ -4,7 +4,6 @@ A block that becomes a definition runs once while the program is written, so a l
 would be changed once, whatever the condition or the number of rounds.
 """
 
-import dis
 import functools
 import io
 import pickle
@@ -153,12 +152,12 @@ class Snapshot:
         if isinstance(x, FunctionType):
             made = made_of(x)
             self.functions.append((x, made))
-            places = _places(x)
+            places = places_of(x)
             self.places |= {(id(p.space), p.name): p for p in places}
             code = x.__code__
             own = [] if is_block(code) or is_own_file(code.co_filename) else [vars(x)]
             return [*made[1:], *[p.was for p in places if p.was is not UNSET], *own]
-        parts = _inner(x)
+        parts = behind(x)
         if parts is not None:
             return parts
         read = _reader(x)
@@ -218,7 +217,7 @@ class Snapshot:
             f = todo.pop()
             own = is_user_file(f.__code__.co_filename)
             if f not in known and own and isinstance(structured(f), str):
-                known[f] = {p.name: p.was for p in _places(f)}
+                known[f] = {p.name: p.was for p in places_of(f)}
                 todo += [v for v in known[f].values() if isinstance(v, FunctionType)]
         return [*known.items()]
 
@@ -274,74 +273,9 @@ class Snapshot:
         return changed
 
 
-class Reach(Snapshot):
-    """What a function reaches, and which arrays something else than a name leads to."""
-
-    def __init__(self, *blocks: Any) -> None:
-        self.held: set[int] = set()
-        super().__init__(*blocks)
-
-    def _parts(self, x: Leaf) -> list[Any]:
-        parts = super()._parts(x)
-        named = [p.was for p in _places(x)] if isinstance(x, FunctionType) else []
-        self.held |= {id(v) for v in parts if type(v) is np.ndarray} - {*map(id, named)}
-        return parts
-
-    def inputs(self, top: object) -> dict[int, np.ndarray]:
-        """The large arrays that names alone lead to, in code that is read, by their ids.
-
-        What is not read could look at their elements: a function without source, one that is found
-        in a container or an object, and one that asks by a text.
-        """
-        each = [x for x, _ in self.kept.values() if type(x) is np.ndarray and is_large(x)]
-        arrays = {id(x): x for x in each if id(x) not in self.held}
-        named = _by_name(top) if arrays else {}
-        for f, _ in self.functions if arrays else ():
-            code = f.__code__
-            if not is_user_code(code.co_filename):
-                continue
-            if not _ASKS.isdisjoint(_names(code)) or _imports(code):
-                return {}
-            if id(f) not in named or isinstance(structured(f), str):
-                ids = {id(p.was) for p in _places(f)}
-                arrays = {k: x for k, x in arrays.items() if k not in ids}
-        return arrays
-
-
-def _by_name(top: Any) -> dict[int, FunctionType]:
-    """The functions that names lead to, of which the overlay makes copies, by their ids."""
-    named: dict[int, FunctionType] = {}
-    todo = [top]
-    while todo:
-        f = todo.pop()
-        inner = _inner(f) if isinstance(f, MethodType | Remembers | functools.partial) else None
-        if inner is not None:
-            todo += inner
-        elif isinstance(f, FunctionType) and id(f) not in named:
-            named[id(f)] = f
-            todo += [p.was for p in _places(f) if _is_seen_through(p.space, f)]
-    return named
-
-
-def _is_seen_through(space: Any, f: FunctionType) -> bool:
-    """Whether copies of functions stand for those that are read there."""
-    if isinstance(space, CellType) or space is _globals(f):
-        return True
-    return is_user_code(str(space.get("__file__", "")))
-
-
 def is_large(a: np.ndarray) -> bool:
     """Whether an array of numbers is no part of a program's text."""
     return a.size > LITERAL and a.dtype.kind in "fciub" and a.dtype.isnative
-
-
-def _imports(code: CodeType) -> bool:
-    """Whether code imports a name from a module."""
-    inner = [c for c in code.co_consts if isinstance(c, CodeType)]
-    return _FROM in code.co_code[::2] or any(map(_imports, inner))
-
-
-_FROM = dis.opmap["IMPORT_FROM"]
 
 
 def _keys(x: Tree, was: Any, now: Any) -> Any:
@@ -476,7 +410,7 @@ def made_of(f: FunctionType) -> list[Any]:
     return [f.__code__, *called([contents(c) for c in f.__closure__ or ()]), *vars(f).values()]
 
 
-def _places(f: FunctionType) -> list[Name]:
+def places_of(f: FunctionType) -> list[Name]:
     """The variables that a function of the user's names: of its closure, globals, and modules.
 
     Of modules among these it reaches what it names of them, and all of the user's where it asks by
@@ -485,11 +419,11 @@ def _places(f: FunctionType) -> list[Name]:
     code = f.__code__
     if not is_user_code(code.co_filename):
         return []
-    names = dict.fromkeys(_names(code))
+    names = dict.fromkeys(names_of(code))
     asks = not _BY_TEXT.isdisjoint(names)
     if asks:
         names |= dict.fromkeys(_texts(code))
-    real = _globals(f)
+    real = globals_of(f)
     spaces = [sys.modules if n in sys.modules and n not in real else real for n in names]
     places = [Name(space, n, space.get(n, UNSET)) for space, n in zip(spaces, names, strict=True)]
     cells = zip(code.co_freevars, f.__closure__ or (), strict=True)
@@ -512,8 +446,8 @@ def _is_pythons_module(m: ModuleType) -> bool:
 
 
 _BY_TEXT = {"getattr", "vars", "__dict__", "modules", "import_module"}
-_ASKS = {*_BY_TEXT, "attrgetter", "eval", "exec", "globals", "locals", "__globals__", "__closure__"}
-_ASKS |= {"cell_contents", "f_back", "f_globals", "f_locals", "_getframe", "currentframe"}
+ASKS = {*_BY_TEXT, "attrgetter", "eval", "exec", "globals", "locals", "__globals__", "__closure__"}
+ASKS |= {"cell_contents", "f_back", "f_globals", "f_locals", "_getframe", "currentframe"}
 
 
 def called(values: Any) -> list[Any]:
@@ -522,14 +456,15 @@ def called(values: Any) -> list[Any]:
     return [v for part in each for v in part if callable(v) or isinstance(v, Remembers)]
 
 
-def _globals(f: FunctionType) -> Any:
+def globals_of(f: FunctionType) -> Any:
+    """The globals of a function, or of the one that it is a copy of."""
     space: Any = f.__globals__
     return space.real if isinstance(space, Namespace) else space
 
 
-def _names(code: CodeType) -> list[str]:
+def names_of(code: CodeType) -> list[str]:
     """The globals and attributes that code names, and the code within it."""
-    inner = [n for c in code.co_consts if isinstance(c, CodeType) for n in _names(c)]
+    inner = [n for c in code.co_consts if isinstance(c, CodeType) for n in names_of(c)]
     return [*code.co_names, *inner]
 
 
@@ -539,12 +474,14 @@ def _texts(code: CodeType) -> list[str]:
     return [c for c in code.co_consts if type(c) is str] + inner
 
 
-def _inner(x: Any) -> list[Any] | None:
+def behind(x: Any) -> list[Any] | None:
     """The function or iterable behind a wrapper; None for an object that is looked at itself."""
     if isinstance(x, MethodType):
         return [x.__self__, x.__func__]
     if isinstance(x, Remembers):
         return [x.f]
+    if isinstance(x, Transformed):
+        return [x.f, x.made.args, x.made.kwargs]
     if isinstance(x, functools.partial):
         return [x.func, x.args, x.keywords]
     if isinstance(x, property):
@@ -651,7 +588,7 @@ def _slots(c: type) -> list[str]:
 
 
 _OF_PYTHON = ("__dict__", "__weakref__", "__annotations__", "__annotations_cache__", "__doc__")
-_OF_PYTHON += ("_abc_impl", "__abstractmethods__")
+_OF_PYTHON += ("_abc_impl", "__abstractmethods__", "__slotnames__")
 
 
 def _same(a: Any, b: Any) -> bool:

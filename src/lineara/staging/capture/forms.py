@@ -19,7 +19,7 @@ from lineara.errors import LinearaError, StagingError, user_frame, user_line
 from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.python.number_classes import constructor
-from lineara.python.user_code import reading
+from lineara.python.user_code import input_level, reading
 from lineara.staging import texts
 from lineara.staging.capture import (
     choices,
@@ -500,11 +500,8 @@ def loaded(v: Any) -> Any:
     """What a variable or an attribute holds; of an array that is an input, the staged one."""
     if type(v) is not np.ndarray:
         return v
-    now = reading()
-    if now is None or id(v) not in now.inputs:
-        return v
-    level: Any = next(level for level in threads.open if level.reading is now)
-    return level.input(v)
+    level = input_level(v)
+    return v if level is None else level.input(v)
 
 
 def item(x: Any, at: Any) -> Any:

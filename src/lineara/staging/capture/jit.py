@@ -33,7 +33,6 @@ from lineara.staging.capture.argument_forms import Form, form_of
 from lineara.staging.capture.containers import (
     GENERATORS,
     LIMIT,
-    Reach,
     Remembers,
     Snapshot,
     refuse_changes,
@@ -41,6 +40,7 @@ from lineara.staging.capture.containers import (
 )
 from lineara.staging.capture.guards import Guard
 from lineara.staging.capture.outside import refuse_unread
+from lineara.staging.capture.outside_arrays import Reach
 from lineara.staging.capture.quick_calls import Errors, Quick, attached
 from lineara.staging.capture.side_effects import line_of_change
 from lineara.staging.control_flow import plain_key
@@ -320,7 +320,7 @@ class Jitted(Remade, Remembers):
         others = [v for v in call.leaves if not isinstance(v, Traced) and not _is_numeric(v)]
         others += {e.kind.cls: None for e in call.structure.entries if e is not None}
         reached, drawn = Reach(self.f, *others), Snapshot(*GENERATORS)
-        arrays = inputs = reached.inputs(self.f) if now is None else now.inputs
+        arrays = inputs = reached.inputs() if now is None else now.inputs
         if len(reached.seen) >= LIMIT:
             raise StagingError(
                 f"jit: {self.name} reaches more than {LIMIT} objects, and whether they "
