@@ -359,7 +359,7 @@ READS = {
     "all": lambda r, x: r.sum(),
     "the largest": lambda r, x: max(r),
     "items": lambda r, x: sum([v * x for v in r]),
-    "a tuple": lambda r, x: tuple(r)[0],
+    "a tuple": lambda r, x: (lambda t: t[0])(tuple(r)),
     "a list": lambda r, x: r.tolist()[0],
     "unpacked": lambda r, x: (lambda a, b, c: a)(*r),
     "another order": lambda r, x: r.reshape(3, 1).T[0, 0],
