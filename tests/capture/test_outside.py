@@ -487,3 +487,49 @@ def test_an_iterator_that_is_made_in_the_function_goes_on_once_a_round(make):
         return total
 
     assert jit(f)(2.0) == f(2.0)
+
+
+LENGTHS = {
+    "zeros": lambda n, x: np.zeros(n),
+    "ones": lambda n, x: np.ones((2, n)),
+    "empty": lambda n, x: np.empty(shape=n),
+    "full": lambda n, x: np.full(n, x),
+    "full of a constant": lambda n, x: np.full((n, 2), 3.0),
+    "full by keywords": lambda n, x: np.full(fill_value=x, shape=[n]),
+    "zeros_like": lambda n, x: np.zeros_like(np.ones(3), shape=n),
+    "full_like": lambda n, x: np.full_like(np.ones(3), x, shape=(n, 1)),
+    "eye": lambda n, x: np.eye(n),
+    "identity": lambda n, x: np.identity(n),
+    "tri": lambda n, x: np.tri(3, n),
+}
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_an_array_as_long_as_a_value_of_the_program_is_refused_with_a_way_out(name):
+    make = LENGTHS[name]
+
+    def f(x):
+        return (make(int(x), x) * x).sum()
+
+    with pytest.raises(StagingError, match=r"length depends on staged values.* as long as it can"):
+        jit(f)(2.0)
+
+    def g(x, n):
+        return (make(n, x) * x).sum() * (0 if name == "empty" else 1)
+
+    for n in (2, 3):  # a whole number that is given becomes a constant
+        assert jit(g)(2.0, n) == g(2.0, n)
+
+
+def test_full_like_takes_the_arguments_of_numpy():
+    x = np.ones(3)
+    ways = [
+        lambda v: np.full_like(x, v, shape=2),
+        lambda v: np.full_like(a=x, fill_value=v),
+        lambda v: np.full(fill_value=v, shape=(2, 2)),
+        lambda v: np.full(4, v, float),
+    ]
+    for make in ways:
+        assert lineara.grad(lambda v, make=make: (make(v) * v).sum())(2.0) == 4.0 * make(2.0).size
+    with pytest.raises(TypeError):
+        lineara.grad(lambda v: np.full(3) * v)(2.0)

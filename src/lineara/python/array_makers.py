@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from lineara.errors import NoRuleError
+from lineara.errors import NoRuleError, StagingError
 from lineara.facts.hints import DType, Shaped, Tree, Value
 from lineara.facts.primitive import implements, op, registry
 from lineara.facts.types import type_of
@@ -78,6 +78,7 @@ def maker(original: Callable[..., Any]) -> Callable[..., Any]:
     @in_place_of(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         if any_traced(args) or (kwargs and any_traced(kwargs.values())):
+            _refuse_lengths(original, [*args, *kwargs.values()])
             kwargs.pop("device", None)  # every array is on this device
             return call_foreign(original, args, kwargs)
         return _owned(original(*args, **kwargs))
@@ -85,11 +86,23 @@ def maker(original: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _refuse_lengths(original: Any, lengths: object) -> None:
+    """Refuse values of a program as the lengths of a new array."""
+    if staged(lengths):
+        raise StagingError(
+            f"numpy.{original.__name__} was asked for an array whose length depends on staged "
+            "values, and an array of a program has a length that is known while it is written; "
+            "make it as long as it can become and leave out what is not meant, "
+            "np.where(np.arange(n) < k, y, 0)"
+        )
+
+
 def like(original: Callable[..., Any]) -> Callable[..., Any]:
     """zeros_like and its kin: only shape, dtype and layout of the array matter."""
 
     @in_place_of(original)
     def call(*args: Any, **kwargs: Any) -> Any:
+        _refuse_lengths(original, [*args[1:], *kwargs.values()])
         shown = [layout(a) for a in args]
         return _owned(original(*shown, **{k: layout(v) for k, v in kwargs.items()}))
 
@@ -98,9 +111,16 @@ def like(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def full(original: Callable[..., Any]) -> Callable[..., Any]:
     """full and full_like: a fresh array whose elements are all assigned."""
+    names = ("shape" if original is np.full else "a", "fill_value")
 
     @in_place_of(original)
-    def call(shape: tuple[Any, ...], fill_value: Shaped, *args: Any, **kwargs: Any) -> Any:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        first = [*args[:2], *[kwargs.pop(n) for n in names[len(args) :] if n in kwargs]]
+        if len(first) < len(names):
+            return original(*first, *args[2:], **kwargs)  # which raises what NumPy does
+        (shape, fill_value), args = first, args[2:]
+        if original is np.full:
+            _refuse_lengths(original, [shape])
         if not any_traced((fill_value,)):
             return like(original)(shape, fill_value, *args, **kwargs)
         given = args[0] if args else kwargs.get("dtype")

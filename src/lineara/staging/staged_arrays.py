@@ -237,7 +237,7 @@ def note_aliases(pairs: Iterable[tuple[Any, Sequence[Any]]]) -> None:
     """
     each: list[tuple[Any, list[Any]]] = []
     for array, others in pairs:
-        stores = [store_of(a) for a in others]
+        stores = [store_of(a) for v in others for a in _shown_by(v)]
         stores += [k for c in stores for k in relatives(c)]
         several = {id(c): c for c in stores if c is not store_of(array)}
         if several and isinstance(array, StagedArray):
@@ -248,6 +248,13 @@ def note_aliases(pairs: Iterable[tuple[Any, Sequence[Any]]]) -> None:
         for c in stores:
             if isinstance(c, Cell):
                 c.kin.append(weakref.ref(own))
+
+
+def _shown_by(v: Any) -> Iterator[Any]:
+    """A value, and the arrays that NumPy would see through it where it does not follow them."""
+    yield v
+    if isinstance(v, StagedArray) and type(v.w.source) is tuple:
+        yield from _shown_by(v.w.source[0])
 
 
 class Region(WrittenView):
