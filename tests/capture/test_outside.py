@@ -28,7 +28,7 @@ from time import perf_counter as t
 import numpy as np
 import pytest
 
-from lineara import jit, trace
+from lineara import grad, jit, trace
 from lineara.errors import StagingError
 
 PLACE = pathlib.Path(__file__)
@@ -530,6 +530,6 @@ def test_full_like_takes_the_arguments_of_numpy():
         lambda v: np.full(4, v, float),
     ]
     for make in ways:
-        assert lineara.grad(lambda v, make=make: (make(v) * v).sum())(2.0) == 4.0 * make(2.0).size
+        assert grad(lambda v, make=make: (make(v) * v).sum())(2.0) == 4.0 * make(2.0).size
     with pytest.raises(TypeError):
-        lineara.grad(lambda v: np.full(3) * v)(2.0)
+        grad(lambda v: np.full(3) * v)(2.0)

@@ -1,0 +1,135 @@
+"""Random plain Python functions that give arrays several names, as text.
+
+Rows, columns and other views of one array go through variables, a list, a dict and an object, are
+exchanged, chosen in branches and by rounds, and read and written under each of their names.
+"""
+
+import random
+
+BEGIN = """
+import numpy as np
+from lineara import grad
+
+class Holder: pass
+
+def chosen(a, b, x):
+    if x > 0.1:
+        return a
+    return b
+
+def squares(v):
+    s = 0.0
+    for i in range(3):
+        s = s + v[i] * v[i]
+    return np.tanh(s)
+
+def f(x, X):
+    Z, W = X * 1.0, np.cos(X)
+    r, t, u, s = Z[0], Z[1], np.ones(3), 0.0
+    box, d, o = [t], {"k": r}, Holder()
+    o.v = Z[2]
+"""
+END = "    return s + r[0] + 0.5 * t.sum() + Z.sum() + u @ box[0] + d['k'][1] * o.v[2]\n"
+PLACES = ("r", "t", "box[0]", "d['k']", "o.v")
+VIEWS = """
+    Z[{i}]
+    {v}
+    {v}[::-1]
+    W[{i}]
+    Z[:, {j}][:3]
+    Z.T[{j}][1:]
+    Z.ravel()[3:6]
+    Z.reshape(3, 4)[{j}][:3]
+    Z[{i}] if {c} else {v}
+    chosen({v}, Z[{i}], x)
+""".strip().split("\n")
+NUMBERS = """
+    {v}[{j}]
+    {v}.sum()
+    {v} @ u
+    max({v})
+    sum({v})
+    float({v}[0])
+    {v}[1:].sum()
+    {v}[::-1][0]
+    {v}.tolist()[1]
+    Z[{i}, {j}]
+    Z.sum()
+    np.sort({v})[1]
+    squares({v})
+    grad(lambda p: ({v} * p).sum() * p + {v}[{j}] * p)(x)
+""".strip().split("\n")
+WRITES = """
+    {w}[{j}] = np.tanh({n})
+    {w}[:] = np.tanh({a})
+    {w}[...] = 0.3
+    {w} *= 0.5
+    {w}[0] += 0.1
+    Z[{i}] = np.tanh({a})
+    Z[{i}, {j}] = x
+    Z *= 0.5
+    np.add.at(u, {j}, x)
+""".strip().split("\n")
+
+
+class Rows:
+    """The functions of one seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.counters: list[str] = []
+
+    def source(self) -> str:
+        """The text of a module with a function `f(x, X)` of a number and an array of 4 x 3."""
+        body = [self.statement(1) for _ in range(self.random.randrange(4, 10))]
+        return BEGIN + "".join(body) + END
+
+    def place(self, n: int) -> str:
+        """An index below n: known, a counter's, or computed."""
+        counters = [f"{i} % {n}" for i in self.counters] * 2
+        known = str(self.random.randrange(n))
+        return self.random.choice([known, "-1", *counters, f"int(abs(x * 3)) % {n}"])
+
+    def filled(self, patterns: list[str], deep: bool = True) -> str:
+        """One of some patterns, with names, indices and what else it asks for."""
+        pick, pattern = self.random.choice, self.random.choice(patterns).strip()
+        parts = {"i": self.place(4), "j": self.place(3), "v": pick([*PLACES, "u"])}
+        parts |= {"w": pick([*PLACES, "u"]), "c": self.condition()}
+        if deep:
+            parts |= {"n": self.filled(NUMBERS, False), "a": self.filled(VIEWS, False)}
+        return pattern.format(**parts)
+
+    def condition(self) -> str:
+        """A condition, mostly one that values decide."""
+        odd = [f"{i} % 2 == 0" for i in self.counters]
+        bound = f"{self.random.uniform(-1, 1):.2f}"
+        return self.random.choice([f"x > {bound}", f"s < {bound}", "r[0] > t[1]", *odd])
+
+    def statement(self, depth: int) -> str:
+        """A statement, with the blocks in it."""
+        margin, kind = "    " * depth, self.random.random()
+        if depth < 4 and kind < 0.14:
+            orelse = f"{margin}else:\n{self.block(depth)}" if self.random.random() < 0.6 else ""
+            return f"{margin}if {self.condition()}:\n{self.block(depth)}{orelse}"
+        if depth < 3 and kind < 0.24:
+            counter = f"i{len(self.counters)}"
+            self.counters.append(counter)
+            body = self.block(depth)
+            if self.random.random() < 0.2:
+                out = self.random.choice(["break", "continue"])
+                body += f"{margin}    if {self.condition()}:\n{margin}        {out}\n"
+            self.counters.pop()
+            return f"{margin}for {counter} in range({self.random.choice([4, 5, 9])}):\n{body}"
+        if kind < 0.5:
+            return f"{margin}{self.random.choice(PLACES)} = {self.filled(VIEWS)}\n"
+        if kind < 0.7:
+            return f"{margin}s = s + 0.1 * {self.filled(NUMBERS)}\n"
+        if kind < 0.74:
+            return f"{margin}r, t = t, r\n"
+        return f"{margin}{self.filled(WRITES)}\n"
+
+    def block(self, depth: int) -> str:
+        """One to three statements further in."""
+        return "".join([
+            self.statement(depth + 1) for _ in range(self.random.randrange(1, 4))
+        ])  # fmt: skip
