@@ -78,9 +78,12 @@ def maker(original: Callable[..., Any]) -> Callable[..., Any]:
     @in_place_of(original)
     def call(*args: Any, **kwargs: Any) -> Any:
         if any_traced(args) or (kwargs and any_traced(kwargs.values())):
-            _refuse_lengths(original, [*args, *kwargs.values()])
             kwargs.pop("device", None)  # every array is on this device
-            return call_foreign(original, args, kwargs)
+            try:
+                return call_foreign(original, args, kwargs)
+            except NoRuleError:  # what it is given are lengths
+                _refuse_lengths(original, [*args, *kwargs.values()])
+                raise
         return _owned(original(*args, **kwargs))
 
     return call
