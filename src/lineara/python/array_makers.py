@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from lineara.errors import NoRuleError, StagingError
-from lineara.facts.hints import DType, Shaped, Tree, Value
+from lineara.facts.hints import DType, Tree, Value
 from lineara.facts.primitive import implements, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_array
