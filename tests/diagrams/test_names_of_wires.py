@@ -1,11 +1,15 @@
 """What wires are called in a diagram of the user's function: variables, lines, conditions."""
 
+import re
+from html import unescape
+
 import numpy as np
 
 import lineara
 from lineara.diagrams.lowering import lowered
 from lineara.diagrams.net import copied, line_of, nodes_in
 from lineara.diagrams.player import differentiation
+from lineara.diagrams.svg import svg
 
 
 def loss(w, x):
@@ -50,3 +54,38 @@ def test_names_last_through_the_differentiation_and_cotangents_have_them_too():
     assert "w_bar = " in shots[-1].text
     titles = {b.title for shot in shots for b, _, _ in shot.change.put}
     assert any("test_names_of_wires.py" in t and "hidden = np.tanh(w * x[0])" in t for t in titles)
+
+
+def described(f, *args):
+    """The text beside a picture of a traced function."""
+    held = re.search("<desc>(.*?)</desc>", svg(lineara.diagram(f, *args, by="trace")), re.DOTALL)
+    assert held
+    return unescape(held[1])
+
+
+def twice(x, y):
+    p = x * y * 2.0 * np.sin(x * y)
+    q = p * p
+    return q
+
+
+def again(x, y):
+    for _ in range(3):
+        y = y * x * x
+    return y
+
+
+def test_what_a_line_computes_on_the_way_has_not_the_name_of_the_variable():
+    lines = described(twice, 1.0, 2.0).splitlines()
+    assert [line.strip() for line in lines if re.match(r"  [pq]", line)] == [
+        "p = multiply(v3, v5)", "p_2, p_3 = copy(p)", "q = multiply(p_2, p_3)"
+    ]  # fmt: skip
+    rounds = re.findall(r"  (y_\d) = multiply\(v\d, ", described(again, 1.0, 2.0))
+    assert rounds == ["y_2", "y_3", "y_4"]
+
+
+def test_a_word_of_python_is_no_name():
+    assigned_lambda = lambda x: x * x  # noqa: E731
+    for by in ("source", "trace", "linear"):
+        picture = svg(lineara.diagram(assigned_lambda, 1.0, by=by))
+        assert not re.search(r"class=.name[^>]*>~?(lambda|assigned_lambda)", picture)

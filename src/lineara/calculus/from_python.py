@@ -27,6 +27,7 @@ from lineara.errors import CalculusError, is_library_file, is_user_file
 from lineara.facts.hints import Leaf
 from lineara.facts.primitive import registry
 from lineara.text.language import Source
+from lineara.text.python_source import tree_of
 from lineara.text.source_location import Place
 
 LONGEST = 1000  # rounds of a loop that are written out
@@ -86,7 +87,7 @@ class _Reader:
             raise asked.wrong(at, f"{_called(f)} has no counterpart in the calculus") from None
         self.open.pop()
         name = _named(f.__name__ if f.__name__.isidentifier() else "function")
-        while name in self.names.values() or name in standard():
+        while name in self.names.values():
             name += "'"
         self.names[f] = name
         place = Place(node.lineno, node.col_offset + 1)
@@ -95,8 +96,8 @@ class _Reader:
 
 
 def _named(name: str) -> str:
-    """A name of Python as one of the calculus."""
-    return f"{name}'" if name in KEYWORDS else name
+    """A name of Python as one of the calculus, in which some have a meaning."""
+    return f"{name}'" if name in KEYWORDS or name in standard() else name
 
 
 def _source(f: FunctionType) -> tuple[Source, Any]:
@@ -105,7 +106,7 @@ def _source(f: FunctionType) -> tuple[Source, Any]:
     lines = linecache.getlines(code.co_filename, f.__globals__)
     text = "".join(lines)
     try:
-        tree = ast.parse(text)
+        tree = tree_of(text)
     except SyntaxError:
         tree = ast.Module([], [])
     nodes: list[Any] = [n for n in ast.walk(tree) if _starts(n) == code.co_firstlineno]

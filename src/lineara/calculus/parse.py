@@ -16,7 +16,7 @@ from lineara.calculus.types import BOOL, INT, Arrow, Dual, ListOf, Product, R
 from lineara.errors import CalculusError
 from lineara.facts.gc_pause import uncollected
 from lineara.facts.hints import Shaped
-from lineara.text.language import Language
+from lineara.text.language import Language, with_names
 from lineara.text.source_location import Place, place_of
 
 KEYWORDS = (
@@ -78,12 +78,12 @@ STAR: "*"
 SLASH: "/"
 REC: "rec"
 DEF: "def"
-BASE.3: /(R|Int|Bool)(?![\w'%])/
-NAME: /[A-Za-z_][\w'%]*/
-_SUBST.2: /(?<=[\w)\]>'%])\[(?=\s*[A-Za-z_][\w'%]*\s*\/)/
-FNAME.2: /(?!(?:KEYWORDS)\()[A-Za-z_][\w'%]*(?=\()/
-INT.2: /((?<![\w)\]>'%])-)?\d+i(?![\w'%])/
-NUMBER.1: /((?<![\w)\]>'%])-)?(\d+(\.\d+)?([eE][+-]?\d+)?|(inf|nan)(?![\w'%]))/
+BASE.3: /(R|Int|Bool)(?![@NEXT@'%])/
+NAME: /[@FIRST@][@NEXT@'%]*/
+_SUBST.2: /(?<=[@NEXT@)\]>'%])\[(?=\s*[@FIRST@][@NEXT@'%]*\s*\/)/
+FNAME.2: /(?!(?:KEYWORDS)\()[@FIRST@][@NEXT@'%]*(?=\()/
+INT.2: /((?<![@NEXT@)\]>'%])-)?\d+i(?![@NEXT@'%])/
+NUMBER.1: /((?<![@NEXT@)\]>'%])-)?(\d+(\.\d+)?([eE][+-]?\d+)?|(inf|nan)(?![@NEXT@'%]))/
 STRING: /"[^"\n]*"/
 COMMENT: /#[^\n]*/
 %ignore COMMENT
@@ -102,7 +102,7 @@ _TERMINALS = {
 
 
 def _grammar() -> str:
-    grammar = GRAMMAR.replace("KEYWORDS", "|".join(KEYWORDS))
+    grammar = with_names(GRAMMAR).replace("KEYWORDS", "|".join(KEYWORDS))
     for i, token in enumerate(_LONG):
         grammar = grammar.replace(f'"{token}"', f"_LONG{i}")
         grammar += f'_LONG{i}.4: "{token}"\n'

@@ -17,11 +17,13 @@
 import ast
 import linecache
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from lineara.diagrams.net import Net, Node, Wire, every_net
 from lineara.linear_a import syntax as ir
+from lineara.text.python_source import tree_of
 
 ROUND = "each round"  # the name of a box that a scan applies
 SIGNS = {
@@ -90,7 +92,8 @@ _OPS: dict[type, str] = {
 def variables(block: ir.Block) -> Mapping[ir.Var, str]:
     """The names of the user's variables, where the lines of a program tell them.
 
-    A line `y = ...` names what it hands on to other lines, and what its outermost operation makes.
+    A line `y = ...` names what it hands on to other lines, and what its outermost operation makes:
+    of several such operations in the line the last, each time that it is run.
     """
     used: dict[ir.Var, set[str]] = {}
     for b in block.bindings:
@@ -98,7 +101,8 @@ def variables(block: ir.Block) -> Mapping[ir.Var, str]:
             used.setdefault(v, set()).add(ir.line_of(b))
     for v in block.leaf.operands():
         used.setdefault(v, set()).add("")
-    stated: dict[str, tuple[str, str]] = {}
+    stated: dict[str, Assigned] = {}
+    made: dict[str, int] = {}  # how many such operations of a line there are since the last
     names: dict[ir.Var, str] = {}
     for b in block.bindings:
         if not isinstance(b, ir.Let) or isinstance(b.rhs, ir.Lit) or len(b.vars) != 1:
@@ -106,10 +110,14 @@ def variables(block: ir.Block) -> Mapping[ir.Var, str]:
         (v,) = b.vars
         if v.line not in stated:
             stated[v.line] = assigned(v.line)
-        name, op = stated[v.line]
-        made = b.rhs.name if isinstance(b.rhs, ir.Prim) else ""
-        if name and (made == op or used.get(v, set()) - {v.line}):
-            names[v] = name
+        to = stated[v.line]
+        if to.name and used.get(v, set()) - {v.line}:
+            names[v] = to.name
+            made[v.line] = 0
+        elif to.name and isinstance(b.rhs, ir.Prim) and b.rhs.name == to.op:
+            made[v.line] = (made.get(v.line, 0) + 1) % to.times
+            if not made[v.line]:
+                names[v] = to.name
     return names
 
 
@@ -120,29 +128,44 @@ def written_at(line: str) -> str:
     return f"{Path(file).name}:{number}: {source}" if source else ""
 
 
-def assigned(line: str) -> tuple[str, str]:
+class Assigned(NamedTuple):
+    """What a line assigns to, by which operation, and how many such operations stand in it."""
+
+    name: str = ""
+    op: str = ""
+    times: int = 1
+
+
+def assigned(line: str) -> Assigned:
     """The variable that a line `file:number` assigns to, and the operation that it is made by."""
     file, _, number = line.rpartition(":")
     source = linecache.getline(file, int(number)) if number.isdigit() else ""
     try:
-        (statement,) = ast.parse(textwrap.dedent(source)).body
+        (statement,) = tree_of(textwrap.dedent(source)).body
     except (SyntaxError, ValueError):
-        return "", ""
-    targets: Iterable[ast.expr] = ()
-    made: object = None
+        return Assigned()
     match statement:
         case ast.Assign(targets=targets, value=made):
             pass
-        case ast.AnnAssign(target=target, value=made):
-            targets = (target,)
-        case ast.AugAssign(target=target, op=made):
-            targets = (target,)
-    names = [t.id for t in targets if isinstance(t, ast.Name)]
-    match made:
+        case ast.AnnAssign(target=target, value=ast.expr() as made):
+            targets = [target]
+        case ast.AugAssign(target=target, op=op, value=value):
+            targets, made = [target], ast.BinOp(target, op, value)
+        case _:
+            return Assigned()
+    if isinstance(made, ast.Lambda):  # what its body computes is not what is assigned
+        return Assigned()
+    name = next((t.id for t in targets if isinstance(t, ast.Name)), "")
+    op = _operation(made)
+    moving = [e for e in ast.walk(made) if any([isinstance(n, ast.Name) for n in ast.walk(e)])]
+    return Assigned(name, op, max(1, sum([_operation(e) == op for e in moving])))
+
+
+def _operation(e: ast.AST) -> str:
+    """The operation that an expression applies."""
+    match e:
         case ast.BinOp(op=op):
-            made = op
-        case ast.Call(func=ast.Attribute(attr=attr)):
-            return (names or [""])[0], attr
-        case ast.Call(func=ast.Name(id=attr)):
-            return (names or [""])[0], attr
-    return (names or [""])[0], _OPS.get(type(made), "")
+            return _OPS.get(type(op), "")
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+            return name
+    return ""

@@ -23,7 +23,7 @@ from lineara.diagrams.refuse import refusing
 from lineara.diagrams.types import Arrow, Base, Foreign, Stack, Type, array_of, show
 from lineara.errors import DiagramError
 from lineara.facts.gc_pause import uncollected
-from lineara.text.language import Language, Source, did_you_mean
+from lineara.text.language import Language, Source, did_you_mean, with_names
 from lineara.text.source_location import Place, place_of
 
 GRAMMAR = r"""
@@ -58,10 +58,10 @@ _DTYPE.4: "dtype("
 _COMPLEX.4: "complex("
 _ARRAY.4: "array("
 _STACK.4: "stack["
-BASE.2: /(R|E|B|Z)(?![\w'%])|([fciu]\d+|bool)\[[\d,]*\]/
-NUMBER.1: /-?(\d+\.\d*([eE][+-]?\d+)?|\d+[eE][+-]?\d+|inf(?![\w])|nan(?![\w]))/
+BASE.2: /(R|E|B|Z)(?![@NEXT@'%])|([fciu]\d+|bool)\[[\d,]*\]/
+NUMBER.1: /-?(\d+\.\d*([eE][+-]?\d+)?|\d+[eE][+-]?\d+|inf(?![@NEXT@])|nan(?![@NEXT@]))/
 INT: /-?\d+/
-NAME: /~?[A-Za-z_][\w'%.]*/
+NAME: /~?[@FIRST@][@NEXT@'%.]*/
 FOREIGN: /'[^'\n]*'/
 STRING: /"[^"\n]*"/
 COMMENT: /#[^\n]*/
@@ -94,7 +94,7 @@ class _Line(NamedTuple):
     bodies: list[Net]
 
 
-LANGUAGE = Language(GRAMMAR, DiagramError, _TERMINALS)
+LANGUAGE = Language(with_names(GRAMMAR), DiagramError, _TERMINALS)
 
 
 @uncollected

@@ -68,8 +68,9 @@ class Namer:
     def name(self, w: Wire, stem: str) -> str:
         """The name of a wire."""
         if w.id not in self.names:
-            known = w.name.lstrip("~").isidentifier() and not isinstance(w.type, Arrow)
-            if known and not keyword.iskeyword(w.name):
+            word = w.name.lstrip("~")
+            known = word.isidentifier() and not keyword.iskeyword(word)
+            if known and not isinstance(w.type, Arrow):
                 name = self.free(w.name, w.name + "_")
             else:
                 stem = "f" if isinstance(w.type, Arrow) else "e" if w.type == E else stem
@@ -81,7 +82,7 @@ class Namer:
     def free(self, name: str, stem: str) -> str:
         """The name if no wire has it, else the first numbered one that none has."""
         while not name or name in self.taken:
-            self.last[stem] = n = self.last.get(stem, stem.endswith("_")) + 1
+            self.last[stem] = n = self.last.get(stem, 1 if stem.endswith("_") else 0) + 1
             name = f"{stem}{n}"
         return name
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from lineara.engines import Listing
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.show import show_binding, show_def, show_leaf
+from lineara.text.python_source import tree_of
 
 
 class Row(NamedTuple):
@@ -81,9 +82,7 @@ def sources_of(places: Iterable[str]) -> list[Source]:
 def _spans(text: str, wanted: set[int]) -> list[tuple[int, int]]:
     """From which line to which the functions around lines go."""
     try:
-        nodes = [
-            n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef | ast.Lambda)
-        ]
+        nodes = [n for n in ast.walk(tree_of(text)) if isinstance(n, ast.FunctionDef | ast.Lambda)]
     except SyntaxError:
         nodes = []
     spans = {(n, n) for n in wanted}

@@ -42,10 +42,10 @@ from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.plain_lines import PLAIN, Node, Word
 from lineara.linear_a.plain_lines import binding as plain_binding
 from lineara.linear_a.program import Program
-from lineara.text.language import Language, did_you_mean
+from lineara.text.language import Language, did_you_mean, with_names
 from lineara.text.source_location import Place
 
-GRAMMAR = r"""
+GRAMMAR = with_names(r"""
 start: (typedef | def)*
 typedef: "type" NAME [dims] "=" type
 def: "def" NAME "(" binders ")" "->" "(" results ")" ["linear" "in" names ("|" names)*] "=" block
@@ -97,18 +97,18 @@ literal: number [SUFFIX] | "[" "]" SUFFIX dims -> empty
 PLAIN.9: /@PLAIN@/
 INFIX: "+" | "-" | "*" | "/"
 SEMI: ";"
-DTYPE.3: /(f16|f32|f64|c64|c128|i8|i16|i32|i64|u8|u16|u32|u64|bool|object)(?![A-Za-z0-9_.'])/
-SUFFIX.4: /_(f16|f32|f64|c64|c128|i8|i16|i32|i64|u8|u16|u32|u64|bool|object)(?![A-Za-z0-9_.'])/
-NUM.2: /-?(\d+\.\d*([eE][+-]?\d+)?|\d+[eE][+-]?\d+|(inf|nan)(?=_f16|_f32|[^A-Za-z0-9_.']|$))/
+DTYPE.3: /(f16|f32|f64|c64|c128|i8|i16|i32|i64|u8|u16|u32|u64|bool|object)(?![@NEXT@.'])/
+SUFFIX.4: /_(f16|f32|f64|c64|c128|i8|i16|i32|i64|u8|u16|u32|u64|bool|object)(?![@NEXT@.'])/
+NUM.2: /-?(\d+\.\d*([eE][+-]?\d+)?|\d+[eE][+-]?\d+|(inf|nan)(?=_f16|_f32|[^@NEXT@.']|$))/
 INT.1: /-?\d+/
 STRING: /'(\\.|[^'\\\n])*'|"(\\.|[^"\\\n])*"/
-NAME: /[A-Za-z_][A-Za-z0-9_.']*/
-LNAME: /~[A-Za-z_][A-Za-z0-9_.']*/
+NAME: /[@FIRST@][@NEXT@.']*/
+LNAME: /~[@FIRST@][@NEXT@.']*/
 COMMENT: /#[^\n]*/
 %ignore COMMENT
 %import common.WS
 %ignore WS
-"""
+""")
 
 _WIDE = {"f": "float", "c": "complex", "i": "int", "u": "uint"}
 ALIASES = {"neg": "negative", "recip": "reciprocal"}
@@ -123,6 +123,15 @@ _PARTS = {"read": ir.Read, "accum": ir.Accum, "put": ir.Put}
 FORMS: dict[str, Any] = {
     "cond": Cond, "scan": Scan, "sized": Sized, "switch": Switch, "while": While,
 }  # fmt: skip
+
+
+def has_meaning(name: str) -> bool:
+    """Whether a name is of the language, so that no definition can have it.
+
+    >>> has_meaning("scan"), has_meaning("loss")
+    (True, False)
+    """
+    return name in FORMS or name in ir.KEYWORDS - ir.DTYPES
 
 
 _TERMINALS = {
@@ -239,7 +248,7 @@ class _Reader:
         name, formals, results, *_ = t.children
         if name in self.defs:
             raise self.wrong(f"{name} is defined twice; keep one", name)
-        if name in FORMS or name in ir.KEYWORDS - ir.DTYPES:
+        if has_meaning(name):
             raise self.wrong(f"{name} has a meaning; give the definition another name", name)
         self.names = ir.Names()
         self.dims = {}

@@ -10,10 +10,11 @@ import re
 from typing import Any
 
 from lineara.linear_a.syntax import DTYPES, KEYWORDS
+from lineara.text.language import FIRST, NEXT
 
-_END = r"(?![A-Za-z0-9_.'])"
+_END = rf"(?![{NEXT}.'])"
 _DTYPE = rf"(?:{'|'.join(sorted(DTYPES))}){_END}"
-_VAR = rf"~?(?!(?:{'|'.join(sorted(KEYWORDS))}){_END})[A-Za-z_][A-Za-z0-9_.']*"
+_VAR = rf"~?(?!(?:{'|'.join(sorted(KEYWORDS))}){_END})[{FIRST}][{NEXT}.']*"
 _BINDER = rf"{_VAR}(?: *: *{_DTYPE}(?:\[\d+(?:, *\d+)*\])?)?"
 _NUMBER = rf"-?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?(?:_{_DTYPE})?"
 
@@ -28,7 +29,7 @@ _RIGHT = rf"(?:drop\({_VAR}\)|{_APPLIED}|{_VAR} *[-+*/] *{_VAR}|{_VAR}|{_NUMBER}
 PLAIN = rf"let +{_TARGET} *= *{_RIGHT} +in{_END}"
 """The regular expression of the token."""
 
-_WORD = re.compile(rf"({_NUMBER})|~?[A-Za-z_][A-Za-z0-9_.']*|[^ ]")
+_WORD = re.compile(rf"({_NUMBER})|~?[{FIRST}][{NEXT}.']*|[^ ]")
 
 
 class Word(str):

@@ -63,6 +63,7 @@ from lineara.python.liveness import (
 from lineara.python.match_as_branches import as_branches
 from lineara.python.namespaces import FORMS
 from lineara.python.outside_loads import through_loaded
+from lineara.text.python_source import tree_of
 
 _MARK = "the last constant of code that was rewritten"
 FUTURE = __future__.annotations.compiler_flag
@@ -166,11 +167,11 @@ def _source(f: FunctionType, end: int | None) -> Any:
     lines = linecache.getlines(code.co_filename, f.__globals__)
     first = code.co_firstlineno
     if code.co_name == "<lambda>":
-        return _lambda(code, ast.parse("".join(lines)))
+        return _lambda(code, tree_of("".join(lines)))
     rows = lines[first - 1 : end] if end else inspect.getblock(lines[first - 1 :])
     block = "".join(rows)
     inner = block[:1].isspace()  # not dedented: a string may span several lines
-    tree: Any = ast.parse(f"if True:\n{block}" if inner else block)
+    tree: Any = tree_of(f"if True:\n{block}" if inner else block)
     ast.increment_lineno(tree, first - 1 - inner)
     node = tree.body[0].body[0] if inner else tree.body[0]
     return node if isinstance(node, ast.FunctionDef) and node.name == code.co_name else None

@@ -13,6 +13,7 @@ from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from lineara.errors import StagingError, describe_line, is_own_file
+from lineara.text.python_source import tree_of
 
 _PUSHES = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FAST", "LOAD_DEREF", "LOAD_CONST")
 _SKIPPED = ("PUSH_EXC_INFO", "NOP", "PUSH_NULL", "COPY_FREE_VARS", "LOAD_CLASSDEREF")
@@ -78,7 +79,7 @@ def cleaning_line(end: FrameType | None) -> str:
 def _finally_lines(file: str) -> list[range]:
     """The lines of the `finally` blocks of a file."""
     try:
-        tree = ast.parse("".join(linecache.getlines(file)))
+        tree = tree_of("".join(linecache.getlines(file)))
     except SyntaxError:
         return []
     tries = [n for n in ast.walk(tree) if isinstance(n, ast.Try | ast.TryStar) and n.finalbody]

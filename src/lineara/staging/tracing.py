@@ -30,6 +30,7 @@ from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType, show_type, type_of
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import size
+from lineara.linear_a.parse import has_meaning
 from lineara.linear_a.program import Program
 from lineara.linear_a.rules_as_text import Boxed, closed
 from lineara.python.user_code import Reading, method, overlay, seen
@@ -43,6 +44,7 @@ from lineara.tape.levels import innermost_level, open_level, outside
 from lineara.tape.node import Traced, layout
 from lineara.tape.shared_memory import shares, written_in_one_place
 from lineara.tape.strides import narrow, strides_of
+from lineara.text.language import FIRST, NEXT
 from lineara.trees import LEAF, Structure, flatten, flatten_call, leaf_paths, map_leaves, unflatten
 
 
@@ -439,10 +441,7 @@ def _traced(
 def definition_name(f: Callable[..., Any]) -> str:
     """A name for the definition of a function: its own, if the language has it."""
     name = getattr(f, "__name__", "f")
-    return name if re.fullmatch(r"[A-Za-z_]\w*", name) and name not in WORDS else "f"
-
-
-WORDS = {"let", "in", "def", "type", "dup", "drop", "zero", "zeros", "case", "of", "with"}
+    return name if name.isidentifier() and not has_meaning(name) else "f"
 
 
 class Whole(int):
@@ -607,8 +606,8 @@ def names_of_leaves(
 
 def _word(path: str) -> str:
     """A path as a name of the language: params['w'][0] is params.w.0."""
-    name = re.sub(r"[^A-Za-z0-9_]+", ".", path).strip(".")
-    return name if re.match(r"[A-Za-z_]", name) and name not in WORDS else f"x.{name}"
+    name = re.sub(rf"[^{NEXT}]+", ".", path).strip(".")
+    return name if re.match(f"[{FIRST}]", name) else f"x.{name}"
 
 
 def definition(

@@ -21,6 +21,7 @@ from lineara.facts.hints import Shaped, Tree
 from lineara.facts.primitive import Elementwise, registry
 from lineara.facts.types import show_type, type_of
 from lineara.tape.library_errors import mend
+from lineara.text.python_source import tree_of
 
 _NOT_OURS = ("read-only", "domain error")  # a locked array, and what math says of log(-1)
 
@@ -83,10 +84,11 @@ def _called_method(frame: FrameType) -> str:
     lines[-1] = lines[-1].encode()[:end].decode(errors="ignore")
     lines[0] = lines[0].encode()[start:].decode(errors="ignore")
     try:
-        asked = ast.parse("".join(lines).strip(), mode="eval").body
-    except SyntaxError:
+        (asked,) = tree_of("".join(lines).strip()).body
+    except (SyntaxError, ValueError):
         return ""
-    called = asked.func if isinstance(asked, ast.Call) else None
+    call = getattr(asked, "value", None)
+    called = call.func if isinstance(call, ast.Call) else None
     return called.attr if isinstance(called, ast.Attribute) else ""
 
 

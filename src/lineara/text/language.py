@@ -9,8 +9,26 @@ from typing import Any, NamedTuple
 from lineara.errors import LinearaError
 from lineara.text.source_location import Place, located
 
+# A name is one of Python's: every character beyond ASCII, except for spaces, may stand in it.
+_BEYOND = (
+    r"\u00a1-\u167f\u1681-\u1fff\u200b-\u2027\u202a-\u202e\u2030-\u205e\u2060-\u2fff"
+    r"\u3001-\U0010ffff"
+)
+FIRST: str = f"A-Za-z_{_BEYOND}"  # within brackets of a regular expression: what begins a name
+NEXT: str = f"0-9{FIRST}"  # and what goes on in it
+
 MOST = 6  # expected terminals that a message lists
 KNOWN = 4000  # names among which a similar one is looked for
+
+
+def with_names(grammar: str) -> str:
+    """A grammar in whose regular expressions `@FIRST@` and `@NEXT@` are the characters of names.
+
+    >>> import re
+    >>> bool(re.fullmatch(with_names("[@FIRST@][@NEXT@]*"), "θ1"))
+    True
+    """
+    return grammar.replace("@FIRST@", FIRST).replace("@NEXT@", NEXT)
 
 
 class Source(NamedTuple):
