@@ -16,7 +16,7 @@ from lineara.text.language import FIRST, NEXT
 
 # Letters of other scripts, with marks; words of the three languages; operations.
 WORDS = """
-θ é 한글 हिन्दी R E inf nan let in_ dup drop f64 copy sin add cond scan stack slice complex array none
+θ é 한글 हिन्दी R E inf nan let in_ dup drop f64 copy sin add cond scan stack slice complex none
 true case type object v x1 box const e1 J dual rec then
 """
 TEXT = """

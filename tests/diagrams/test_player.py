@@ -345,6 +345,17 @@ def test_the_examples_to_draw_are_worth_it(tmp_path, capsys):
     assert "type f.tape = <f64, f64, f64>" in capsys.readouterr().out
 
 
+def test_a_term_that_cannot_be_drawn_says_which_definitions_can(capsys):
+    functional = str(EXAMPLES / "functional.pb")
+    assert main(["diagram", functional]) == 1
+    assert capsys.readouterr().err == (
+        f"{functional}: Pull has no node, and cannot be evaluated beforehand: its value is no "
+        "number; take the derivative of the diagram, by diagrams.adjoint\n"
+        "--def draws a definition: energy\n"
+    )
+    assert main(["diagram", functional, "--def", "energy"]) == 0
+
+
 def chosen(x):
     return np.sin(x) if x > 0.2 else x * x
 

@@ -174,6 +174,13 @@ def test_the_passes_print_programs_that_the_next_one_reads(capsys, program):
     ]  # fmt: skip
 
 
+def test_unzip_says_why_a_tape_is_empty(capsys):
+    head = "# f has no linear side, so that its tape is empty; jvp writes f.jvp, which has one"
+    text = said(capsys, "unzip", PRODUCT, "--def", "f")
+    assert text.splitlines()[:2] == [head, "type f.tape = <>"]
+    assert not said(capsys, "unzip", str(EXAMPLES / "tangent.lina"), "--def", "f").startswith("#")
+
+
 COMPOSED = """def A(; ~x: f64, ~y: f64) -> (; f64, f64) =
   let k = 2.0 in
   let (; ~x1, ~x2) = dup(~x) in
@@ -201,7 +208,11 @@ def test_a_composition_is_multiplied_out_where_that_is_less(capsys, program):
     assert "unzip f and multiply f.lin out" in said_so
 
 
-@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.lina")), ids=lambda f: f.stem)
+@pytest.mark.parametrize(
+    "file",
+    [f for f in sorted(EXAMPLES.iterdir()) if f.suffix in (".lina", ".pb", ".diagram")],
+    ids=lambda f: f.name,
+)
 def test_the_commands_in_the_comments_of_an_example_work(file, capsys, monkeypatch):
     monkeypatch.chdir(EXAMPLES.parent)
     commands = [

@@ -28,7 +28,7 @@ from lineara.passes import transpose as transposing
 from lineara.passes import unzip as unzipping
 from lineara.passes.inline import inline
 from lineara.passes.multiply_out import multiply_out
-from lineara.passes.names import GRAD, VJP
+from lineara.passes.names import GRAD, JVP, VJP
 from lineara.passes.simplify import simplify
 from lineara.rules.rules_beside_text import check_rules
 from lineara.staging.dead_lanes import of_dead_lanes, run_live
@@ -225,6 +225,17 @@ def _pass(transform: Callable[[Program, str], Program]) -> Act:
     return act
 
 
+def _unzip(program: Program, options: argparse.Namespace) -> str:
+    """The two halves; of a definition without a linear side the second is empty, which is said."""
+    text = _pass(unzipping.unzip)(program, options)
+    d = definition(program, options.name)
+    if d.lxs or d.lresults:
+        return text
+    jvp = d.name + JVP
+    why = f"{d.name} has no linear side, so that its tape is empty; jvp writes {jvp}, which has one"
+    return f"# {why}\n{text}"
+
+
 def _multiply(program: Program, options: argparse.Namespace) -> str:
     """The program in which a definition is one sparse matrix where that is less, and the work."""
     name = options.name
@@ -324,7 +335,7 @@ def bindings(d: Def) -> int:
 check: Command = Command(_check, definition=False, linear_b=True)
 print_: Command = Command(_print)
 jvp: Command = Command(_pass(forward.jvp), definition=True, rules=True)
-unzip: Command = Command(_pass(unzipping.unzip), definition=True, rules=True)
+unzip: Command = Command(_unzip, definition=True, rules=True)
 transpose: Command = Command(_pass(transposing.transpose), definition=True, rules=True)
 erase: Command = Command(_pass(erasing.erase), definition=True, rules=True)
 multiply: Command = Command(_multiply, definition=True)

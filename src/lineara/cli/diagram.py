@@ -84,7 +84,7 @@ def _read(options: argparse.Namespace) -> Net:
     source: str = options.source
     match Path(source).suffix:
         case ".pb":
-            return diagram_of_term(program(_text(source), source).term(options.name))
+            return _calculus(source, options.name)
         case ".lina":
             return _linear_a(source, options.name)
         case ".diagram":
@@ -109,6 +109,18 @@ def _text(file: str) -> str:
             f"{file}: the byte {error.object[error.start]:#04x} at {error.start} is not UTF-8; "
             "save the file as UTF-8"
         ) from None
+
+
+def _calculus(file: str, name: str | None) -> Net:
+    """The diagram of the term of a file, or of a definition."""
+    read = program(_text(file), file)
+    term = read.term(name)
+    try:
+        return diagram_of_term(term)
+    except DiagramError as error:
+        own = [n for n, d in read.definitions.items() if d.text.file == file and n != name]
+        hint = f"\n--def draws a definition: {', '.join(own)}" if own else ""
+        raise DiagramError(f"{file}: {error}{hint}") from None
 
 
 def _linear_a(file: str, name: str | None) -> Net:
