@@ -141,3 +141,32 @@ def test_a_while_loop_over_the_arguments_is_explored(model, capsys):
     args = json.dumps([[8.0, 9.0, 7.5]])
     assert main(["explore", "model.py:late", "--args", args, "-o", "out.html"]) == 0
     assert "np.sin(x) * 0.5" in capsys.readouterr().out.split("\n")[1]
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        ("diagram", "--step"), ("diagram", "--fold"), ("run", "--fuel"), ("grad", "--fuel"),
+        ("calculus run", "--fuel"), ("calculus step", "--steps"), ("calculus trace", "--from"), ("crosscheck", "--seed"), ("demo", "--seed"),
+    ],
+)  # fmt: skip
+def test_a_number_of_an_option_is_not_negative(capsys, command, option):
+    needed = ["--def", "f"] if command in ("run", "grad") else []
+    file = ["FILE"] if command not in ("crosscheck", "demo") else []
+    with pytest.raises(SystemExit) as caught:
+        main([*command.split(), *file, option, "-1", *needed])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.splitlines()[-1] == (
+        f"python -m lineara {command.split()[0]}: error: argument {option}: "
+        "a whole number of at least 0 is needed, '-1' was given"
+    )
+
+
+def test_a_missing_action_is_named(capsys):
+    with pytest.raises(SystemExit):
+        main(["calculus"])
+    said = capsys.readouterr().err
+    assert said.splitlines()[-1] == (
+        "python -m lineara calculus: error: the following arguments are required: action"
+    )
+    assert "{run,type,step,trace,grad,linear-a,session}" in " ".join(said.split())

@@ -136,7 +136,6 @@ def test_a_function_is_drawn(capsys):
         (["math:frexp"], 1, "math.frexp is no function whose source can be read\n"
          "with --args it is traced instead: a JSON list with a value for each parameter: --args "
          "'[x]'"),
-        (["a.diagram", "--step", "-1"], 2, "diagram: --step is a number from 0 on, not -1"),
         (["a.diagram", "--step", "99"], 1, "a.diagram: the differentiation ends after 7 steps; "
          "--step 99 is none of them"),
         (["a.diagram", "-o", "a.gif"], 2, "diagram: -o a.gif: pictures end in .svg, .html, "

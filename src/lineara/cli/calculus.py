@@ -19,6 +19,7 @@ from lineara.calculus.terms import Term, app
 from lineara.calculus.types import Arrow
 from lineara.calculus.types import show as show_type
 from lineara.errors import CalculusError
+from lineara.text.options import at_least
 
 ACTIONS = {
     "run": "the value of the program, in the syntax of the calculus",
@@ -51,15 +52,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The action, the file, and what the actions take beside it."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = "actions:\n" + "".join([f"  {n:<8} {d}\n" for n, d in ACTIONS.items()])
-    parser.add_argument("action", choices=ACTIONS, metavar="action", help="see below")
+    parser.add_argument("action", choices=ACTIONS, help="see below")
     parser.add_argument(
         "file", metavar="FILE.pb", nargs="?", help="the program; - is standard input"
     )
     parser.add_argument("--def", dest="name", metavar="f", help="a definition, not the file's term")
     parser.add_argument("--at", metavar="TERM", help="where to take the gradient, such as '<1, 3>'")
-    parser.add_argument("--steps", type=int, metavar="N", help="how many steps at most")
+    parser.add_argument("--steps", type=at_least(0), metavar="N", help="how many steps at most")
     parser.add_argument(
-        "--from", dest="first", type=int, default=1, metavar="N", help="trace: the first step"
+        "--from",
+        dest="first",
+        type=at_least(0),
+        default=1,
+        metavar="N",
+        help="trace: the first step",
     )
     parser.add_argument(
         "--around",
@@ -69,7 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"trace: show so many levels about what changes, or all; as many as {LONG} characters "
         "hold unless it is given",
     )
-    parser.add_argument("--fuel", type=int, default=FUEL, help="how often recursions may unfold")
+    parser.add_argument(
+        "--fuel", type=at_least(0), default=FUEL, help="how often recursions may unfold"
+    )
     parser.add_argument("--reduce", action="store_true", help="run by the rules, not the machine")
     parser.add_argument("--html", action="store_true", help="trace: print a page")
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -33,6 +33,7 @@ from lineara.passes.simplify import simplify
 from lineara.rules.rules_beside_text import check_rules
 from lineara.staging.dead_lanes import of_dead_lanes, run_live
 from lineara.text.language import did_you_mean
+from lineara.text.options import at_least
 from lineara.text.source_location import Place
 
 Act = Callable[[Program, argparse.Namespace], str]
@@ -71,7 +72,10 @@ class Command:
             )
             parser.add_argument("--ieee", action="store_true", help="go on with infinities and NaN")
             parser.add_argument(
-                "--fuel", type=int, metavar="N", help="stop after N calls and rounds of loops"
+                "--fuel",
+                type=at_least(0),
+                metavar="N",
+                help="stop after N calls and rounds of loops",
             )
             parser.add_argument("--json", action="store_true", help="print JSON")
         if self.rules:

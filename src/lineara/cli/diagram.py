@@ -17,6 +17,7 @@ from lineara.diagrams.lowering import lowered
 from lineara.diagrams.player import page, sheet
 from lineara.diagrams.svg import svg
 from lineara.errors import CalculusError, DiagramError
+from lineara.text.options import at_least
 
 SOURCES = (
     f"FILE.pb (calculus), FILE.lina (Linear A), FILE.diagram (the notation of diagrams), {SOURCE}"
@@ -38,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of a function: the linear graph of its derivative at --args, and a sweep back",
     )
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--step", type=int, metavar="K", help="after K steps of differentiation")
+    which.add_argument(
+        "--step", type=at_least(0), metavar="K", help="after K steps of differentiation"
+    )
     which.add_argument("--all", action="store_true", help="every step of the differentiation")
     parser.add_argument(
         "--gradient", action="store_true", help="with --all: then apply it to 1, and simplify"
@@ -49,7 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="with --all or a page: not the differentiation, but (BR), (η) or (Lamb) from frames",
     )
-    parser.add_argument("--fold", type=int, metavar="N", help="shut the boxes within N others")
+    parser.add_argument(
+        "--fold", type=at_least(0), metavar="N", help="shut the boxes within N others"
+    )
     parser.add_argument(
         "-o",
         dest="out",
@@ -151,8 +156,6 @@ def _asked(net: Net, options: argparse.Namespace) -> Net:
     """The diagram at the step that was asked for."""
     if options.step is None:
         return net
-    if options.step < 0:
-        raise Usage(f"--step is a number from 0 on, not {options.step}")
     if options.step == 0:
         return net
     d = Derivation(lowered(net))

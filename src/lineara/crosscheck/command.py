@@ -4,21 +4,19 @@ import argparse
 import json
 
 from lineara.crosscheck.report import SIZE, crosscheck
+from lineara.text.options import at_least
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """How many, and which."""
-    parser.add_argument("--programs", type=_count, default=200, metavar="N", help="default: 200")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="the first program's")
-    parser.add_argument("--size", type=_count, default=SIZE, help="constructs, about")
+    parser.add_argument(
+        "--programs", type=at_least(1), default=200, metavar="N", help="default: 200"
+    )
+    parser.add_argument(
+        "--seed", type=at_least(0), default=0, metavar="S", help="the first program's"
+    )
+    parser.add_argument("--size", type=at_least(1), default=SIZE, help="constructs, about")
     parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def _count(text: str) -> int:
-    n = int(text)
-    if n < 1:
-        raise argparse.ArgumentTypeError(f"{n} is not at least 1")
-    return n
 
 
 def run(options: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from rich.console import Console
 
 import lineara
 from lineara.demo import fit, model, picture, screen
+from lineara.text.options import at_least
 
 DRAWS = 200
 FORMATS = (".png", ".pdf", ".svg")
@@ -31,11 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where the picture goes: a .png, .pdf or .svg file, or a folder (%(default)s)",
     )
     parser.add_argument(
-        "--starts", type=_at_least(1), default=8, metavar="N", help="BFGS runs (%(default)s)"
+        "--starts", type=at_least(1), default=8, metavar="N", help="BFGS runs (%(default)s)"
     )
     parser.add_argument(
         "--seed",
-        type=_at_least(0),
+        type=at_least(0),
         default=0,
         metavar="S",
         help="of the random starts (%(default)s)",
@@ -88,19 +89,6 @@ def _cost(f: Callable[[np.ndarray], Any], x: np.ndarray) -> screen.Cost:
         [seconds(lineara.jit(g, engine="native")) for g in (f, gradient)] if fit.COMPILES else []
     )
     return screen.Cost((seconds(f), seconds(gradient)), jitted, work.value, work.reverse)
-
-
-def _at_least(least: int) -> Callable[[str], int]:
-    """The argparse type of an integer that is at least `least`."""
-
-    def whole_number(text: str) -> int:
-        if not text.removeprefix("-").isdecimal() or int(text) < least:
-            raise argparse.ArgumentTypeError(
-                f"a whole number of at least {least} is needed, {text!r} was given"
-            )
-        return int(text)
-
-    return whole_number
 
 
 def _picture_path(text: str) -> Path:
