@@ -147,7 +147,8 @@ def test_a_while_loop_over_the_arguments_is_explored(model, capsys):
     ("command", "option"),
     [
         ("diagram", "--step"), ("diagram", "--fold"), ("run", "--fuel"), ("grad", "--fuel"),
-        ("calculus run", "--fuel"), ("calculus step", "--steps"), ("calculus trace", "--from"), ("crosscheck", "--seed"), ("demo", "--seed"),
+        ("calculus run", "--fuel"), ("calculus step", "--steps"),
+        ("crosscheck", "--seed"), ("demo", "--seed"),
     ],
 )  # fmt: skip
 def test_a_number_of_an_option_is_not_negative(capsys, command, option):

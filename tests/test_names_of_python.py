@@ -5,6 +5,7 @@ import re
 import sys
 import warnings
 from html import unescape
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,11 +34,17 @@ def through({0}):
 """
 
 
+def known(file: str, text: str) -> None:
+    """Make the lines of a text those of a file."""
+    lines: list[str] = [*text.splitlines(True)]
+    linecache.cache[file] = (len(text), None, lines, file)
+
+
 def functions(name: str):
     """Functions of the text, whose parameters, variables and names are that name."""
     text, file = TEXT.format(name), f"<doctest {name}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    held = {"np": np}
+    known(file, text)
+    held: dict[str, Any] = {"np": np}
     exec(compile(text, file, "exec"), held)
     return held[name], held["through"]
 
@@ -79,8 +86,8 @@ def test_the_name_of_a_variable_is_the_users():
 
 def test_source_that_python_warns_of_is_read_without_a_warning():
     text, file = 'def f(x):\n    y = x * len("\\d")\n    return y * x\n', "<doctest warned>"
-    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    held = {}
+    known(file, text)
+    held: dict[str, Any] = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         exec(compile(text, file, "exec"), held)

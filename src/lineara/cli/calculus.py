@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--from",
         dest="first",
-        type=at_least(0),
+        type=at_least(1),
         default=1,
         metavar="N",
         help="trace: the first step",
