@@ -10,6 +10,7 @@ import operator
 import pickle
 import tracemalloc
 import types
+import weakref
 from collections import OrderedDict, defaultdict
 from dataclasses import InitVar, dataclass, field
 from enum import Enum
@@ -863,6 +864,53 @@ def test_nested_levels_lift_proxies_of_proxies():
     assert type(grad["r"]) is Params
     assert grad["p"].x is values[2]
     assert rebuild(outer, inner, lambda x, lifted: lifted, sparse=True)["r"].w is values[3]
+
+
+class Beside:
+    """An argument that is not differentiated, and that a weak reference can watch."""
+
+
+@dataclass
+class Weights:
+    w: Any
+    b: Any
+
+
+CALLS = {
+    "grad": lambda f, p, d: lineara.grad(f)(p, d),
+    "value_and_grad": lambda f, p, d: lineara.value_and_grad(f, sparse=True)(p, d),
+    "hvp": lambda f, p, d: lineara.hvp(lambda q: f(q, d))(p, p),
+    "vjp": lambda f, p, d: lineara.vjp(lambda q: f(q, d), p)[1](1.0),
+    "jvp": lambda f, p, d: lineara.jvp(lambda q: f(q, d), (p,), (p,)),
+    "jacobian": lambda f, p, d: lineara.jacobian(f)(p, d),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("kind", [dict, list, tuple, Weights])
+def test_arguments_are_freed_with_the_call_and_not_by_the_garbage_collector(call, kind):
+    """What formed a cycle would hold the data of many calls at a time."""
+    w = np.ones(3)
+    params = {"w": w, "b": 0.5}
+    params = params if kind is dict else Weights(w, 0.5) if kind is Weights else kind([w, 0.5])
+
+    def loss(p, data):
+        assert type(data) is Beside
+        w, b = (p["w"], p["b"]) if kind is dict else (p.w, p.b) if kind is Weights else p
+        return np.sum(w * w) + b
+
+    once = Beside()
+    CALLS[call](loss, params, once)
+    data = Beside()
+    watched = weakref.ref(data)
+    gc.collect()
+    gc.disable()
+    try:
+        CALLS[call](loss, params, data)
+        del data
+        assert watched() is None
+    finally:
+        gc.enable()
 
 
 # Depth and cycles ----------------------------------------------------------------------------

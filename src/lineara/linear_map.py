@@ -2,6 +2,7 @@
 
 import functools
 import operator
+import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar, overload
@@ -216,7 +217,8 @@ class LinearMap(Generic[X, Y]):
         self.codomain = codomain
         self._work = work
         self._batch = batch
-        self._twin = twin
+        self._twin = twin  # the map that this is the transpose of
+        self._turned: weakref.ref[Any] | None = None  # weak: no cycle holds the tape
         self.tape = tape  # whose sweeps these are; None of a map made of others
         self.terms = terms  # a sum of these, or none
         self.factors = factors  # a product of these, the first to be applied last, or none
@@ -235,8 +237,11 @@ class LinearMap(Generic[X, Y]):
     @property
     def T(self) -> "LinearMap[Y, X]":
         """The transpose; its own transpose is this map again."""
-        if self._twin is None:
-            self._twin = LinearMap(
+        if self._twin is not None:
+            return self._twin
+        turned = None if self._turned is None else self._turned()
+        if turned is None:
+            turned = LinearMap(
                 self._back,
                 self._forward,
                 self.codomain.dual,
@@ -245,7 +250,8 @@ class LinearMap(Generic[X, Y]):
                 self._batch,
                 twin=self,
             )
-        return self._twin
+            self._turned = weakref.ref(turned)
+        return turned
 
     def __call__(self, v: X) -> Y:
         """The map applied to a vector: the same as `L @ v`."""

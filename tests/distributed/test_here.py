@@ -5,7 +5,9 @@ import os
 import pickle
 import subprocess
 import sys
+import tracemalloc
 from fractions import Fraction
+from functools import partial
 
 import losses
 import numpy as np
@@ -149,6 +151,38 @@ def test_scipy_minimizes_it():
     fits = scipy.minimize(m.fun, m.x0, jac=True, method="L-BFGS-B", options={"gtol": 1e-9})
     newton = scipy.minimize(m.fun, m.x0, jac=True, hessp=m.hessp, method="Newton-CG")
     assert m.unravel(fits.x)["w"] == pytest.approx(m.unravel(newton.x)["w"], abs=1e-3)
+
+
+def drawn(seed):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(20_000, 4)), rng.random(20_000)
+
+
+def most_bytes(call):
+    """The most bytes of Python's and NumPy's memory at a time, and what the call gives."""
+    tracemalloc.start()
+    try:
+        result = call()
+        return tracemalloc.get_traced_memory()[1], result
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_does_not_grow_with_the_number_of_chunks():
+    """Chunks are made where they are worked on, by a name or a seed, and none is kept."""
+    scipy = pytest.importorskip("scipy.optimize", reason="SciPy has the minimizer")
+    few, many = [
+        distributed.minimizable(losses.logistic, P, iter(range(n)), load=drawn) for n in (3, 60)
+    ]
+    few.fun(few.x0)  # what is made once
+    a, b = [most_bytes(lambda m=m: m.fun(m.x0)) for m in (few, many)]
+    assert b[1][0] > 10 * a[1][0]
+    assert a[0] > 20_000 * 5 * 8
+    assert b[0] < 1.1 * a[0]  # with 20 times as many chunks
+    fit = partial(scipy.minimize, few.fun, few.x0, jac=True, method="L-BFGS-B")
+    whole, found = most_bytes(fit)
+    assert found.success
+    assert whole < 1.2 * a[0]
 
 
 def test_progress_is_a_line_on_stderr(capsys):

@@ -88,8 +88,8 @@ def corpus() -> list[Trial]:
 RUN = Run(
     "native",
     sorted(
-        f"engines/native/{p.name}"
-        for p in (SOURCE / "engines/native").glob("*.py")
+        str(p.relative_to(SOURCE))
+        for p in [*(SOURCE / "engines/native").glob("*.py"), SOURCE / "engines/primal.py"]
         if p.stem not in KEEPING
     ),
     faults,

@@ -8,7 +8,7 @@ import pytest
 
 import lineara
 from lineara.engines import run
-from lineara.engines.native.primal import one_primal
+from lineara.engines.primal import one_primal
 
 X = np.linspace(0.1, 1.0, 5)
 

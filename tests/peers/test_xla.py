@@ -1,6 +1,7 @@
 """The engine that JAX brings: values, derivatives and exceptions are those of the interpreter."""
 
 import random
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -350,6 +351,71 @@ def elements(n, x):
 def test_a_size_that_an_argument_says_is_compiled_for_each():
     f = lineara.jit(elements, engine="jax")
     assert [float(f(n, 2.0)) for n in (3, 4, 3)] == [6.0, 12.0, 6.0]
+
+
+OPEN = """
+def spread(n: i64, x: f64;) -> (f64;) =
+  let y: f64[n] = broadcast_to[shape=(n,)](x) in
+  sum[axis=(0,), keepdims=false](y)
+def f(a: f64, x: f64;) -> (f64;) =
+  let n: i64 = astype[dtype=i64](a) in
+  spread(n, x;)
+"""
+
+
+def test_a_size_that_depends_on_values_is_refused():
+    program = parse(OPEN)
+    assert run(program, "f", 3.0, 2.0).results == (6.0,)
+    with pytest.raises(ProgramError) as error:
+        run(program, "f", 3.0, 2.0, engine="jax")
+    assert str(error.value) == (
+        "n is a size in spread and depends on values, but XLA has to know all sizes; leave "
+        "engine= out, or make it follow from the shapes of the arguments"
+    )
+    assert [*map(float, run(program, "spread", 3, 2.0, engine="jax").results)] == [6.0]
+
+
+def mixture(m, means, x):
+    squares = m.sum((x[:, None, :] - means[None]) ** 2, 2)
+    return m.sum(m.log(m.sum(m.exp(-0.5 * squares), 1)))
+
+
+def rosenbrock(m, x):
+    return m.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)
+
+
+def process(m, theta, x, y):
+    squares = (x[:, None] - x[None]) ** 2
+    k = m.exp(theta[0]) * m.exp(-0.5 * squares * m.exp(theta[1])) + 0.1 * m.eye(x.shape[0])
+    return 0.5 * y @ m.linalg.solve(k, y) + m.sum(m.log(m.diagonal(m.linalg.cholesky(k))))
+
+
+NUMBERS = np.random.default_rng(7).normal(size=2000)
+STRAIGHT = [
+    (mixture, (NUMBERS[:250].reshape(25, 10), NUMBERS[:1000].reshape(100, 10)), 1.0),
+    (rosenbrock, (NUMBERS,), 1.0),
+    (process, (NUMBERS[:2], NUMBERS[:200], NUMBERS[200:400]), 1.2),
+]
+
+
+@pytest.mark.parametrize(("f", "args", "more"), STRAIGHT, ids=[f.__name__ for f, *_ in STRAIGHT])
+def test_a_value_with_its_gradient_takes_what_jaxs_takes(f, args, more):
+    """Of XLA's own counts: operations, bytes and routines of LAPACK's; `more` times as many."""
+    ours = lineara.jit(lineara.value_and_grad(lambda *a: f(np, *a)), engine="jax")
+    theirs = jax.jit(jax.value_and_grad(lambda *a: f(jnp, *a)))
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(ours(*args)[1], theirs(*args)[1], rtol=1e-9)
+        staged = ours.program(*args)
+        (compiled,) = staged.program.noted["jax"].values()
+        texts = [
+            compiled.call.lower(*staged.operands(args, {})).compile(compiler_options=OPTIONS),
+            theirs.lower(*args).compile(),
+        ]
+    counts = [text.cost_analysis() for text in texts]
+    for what in ("flops", "bytes accessed"):
+        assert counts[0][what] <= more * 1.01 * counts[1][what]
+    routines = [re.findall(r'custom_call_target="(\w+)"', text.as_text()) for text in texts]
+    assert sorted(routines[0]) == sorted(routines[1])
 
 
 def test_loops_that_write_arrays_copy_none():

@@ -96,6 +96,15 @@ class Places:
                     "to a copy"
                 )
 
+    def close(self) -> None:
+        """Refuse what was written; forget the proxies, which know of these places.
+
+        The function has returned.  What forms no cycle is freed at once, with the arguments.
+        """
+        self.settle()
+        self.proxies.clear()
+        self.several.clear()
+
 
 def _is_mutable(kind: Kind | None) -> bool:
     return kind is not None and kind.root is not tuple

@@ -407,7 +407,7 @@ def _traced(
         except Exception as e:
             refuse_late(e)
             raise
-        given.places.settle()
+        given.places.close()
         level.shared.refuse_changes()
         writes: list[int] = []
         if calls:

@@ -83,8 +83,8 @@ def _backward(
             if lifted[i] is args[i]:  # a leaf that stays as it is
                 check_numbers([args[i]], asked.name)
     out = f(*lifted, **kwargs)
-    if leaves.places is not None and leaves.places.several:
-        leaves.places.settle()
+    if leaves.places is not None:
+        leaves.places.close()
     if not asked.dense and isinstance(asked.sparse, tuple):
         _check_names(asked.sparse, given, asked.name)
     if not leaves.nodes:

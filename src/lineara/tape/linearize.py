@@ -312,7 +312,7 @@ def _trace(
     if not issubclass(type(out), Traced):
         out = restore(out)
     if places is not None:
-        places.settle()
+        places.close()
     if has_aux:
         out, aux = with_aux(out, True, name)
         aux = map_leaves(own_copy, release_tree(aux, level))

@@ -18,8 +18,8 @@ from lineara.engines.native import arrays, direct, forms, regions
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.emit import ROLLED, Emitter, Site, Taped
 from lineara.engines.native.pieces import LONG, in_pieces
-from lineara.engines.native.primal import one_primal
 from lineara.engines.native.symbols import address_of, c_function
+from lineara.engines.primal import one_primal
 from lineara.facts.types import ArrayType, Product, Type, show
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import operations

@@ -15,6 +15,7 @@ from jax.core import Tracer
 
 from lineara.engines.engine import Ask, Engine, Outcome
 from lineara.engines.interpreter import Interpreter
+from lineara.engines.primal import one_primal
 from lineara.engines.xla.lower import Lowering, OpenSize, loops_that_keep, why_not
 from lineara.errors import LinearaError, ProgramError, warn_at_users_line
 from lineara.facts.types import type_of
@@ -142,8 +143,10 @@ class Xla(Engine):
 
     def compiled(self, program: Program, name: str, values: list[Any]) -> Compiled:
         """The definition compiled for the sizes that the values say."""
-        d, dims = program.defs[name], program.dims(name)
         known, room = program.noted["jax"], program.noted["jax room"]
+        if (name, self.callbacks) in known:  # for all sizes, without loops whose rounds it counts
+            return known[name, self.callbacks]
+        d, dims = program.defs[name], program.dims(name)
         fixed = program.noted["jax fixed"].get(name)
         if fixed is None:
             fixed = tuple([i for i, p in enumerate(d.params) if p in dims])
@@ -161,7 +164,7 @@ class Xla(Engine):
     ) -> Compiled:
         """The definition as a function of JAX, where some arguments are constants."""
         room = {e: program.noted["jax room"][e] for e in loops}
-        d = program.defs[name]
+        d, program = program.defs[name], one_primal(program, name)
 
         def whole(*given: Any) -> Any:
             m = Lowering(program, room, self.callbacks)

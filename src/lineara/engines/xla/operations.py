@@ -23,7 +23,7 @@ from lineara.engines.xla.walk import Env, Walk
 from lineara.errors import ProgramError
 from lineara.facts.hints import Tree
 from lineara.facts.primitive import Elementwise
-from lineara.facts.types import ArrayType, Type
+from lineara.facts.types import ArrayType, Type, type_of
 from lineara.linear_a import syntax as ir
 from lineara.ops.value_checks import Check
 
@@ -54,7 +54,10 @@ def primitive(m: Walk, e: ir.Prim, args: list[Any], env: Env, t: Type) -> Any:
         return args[0]
     if p.name == "index":
         return of_type(read(m, args[0], params["at"], e.args[0] in env.written), t, p.name)
-    return of_type(applied(m, p, args, params, t), t, p.name)
+    y = of_type(applied(m, p, args, params, t), t, p.name)
+    if p.name == "multiply":
+        note_negative(m, y, args)
+    return y
 
 
 MOVES = ("reshape", "broadcast_to", "astype", "permute_dims")
@@ -117,6 +120,8 @@ def applied(m: Walk, p: Any, args: list[Any], params: dict[str, Any], t: ArrayTy
         return y
     if p.name == "matmul" and all([a.ndim in (1, 2) for a in args]):
         return product(m, *in_common(args))
+    if p.name == "sum":
+        return total(m, args[0], **params)
     own = OWN.get(p.name)
     if p.host and own is None:
         return called_back(m, p, args, params, t)
@@ -154,6 +159,19 @@ def product(m: Walk, x: Held, y: Held) -> Any:
     if y_as_it_lies is not None:
         y, j = y_as_it_lies, 1
     return jax.lax.dot_general(x, y, (((i,), (j,)), ((), ())))
+
+
+def note_negative(m: Walk, y: Held, args: Sequence[Any]) -> None:
+    """Note of what a product is the negative, if one factor is known to be -1."""
+    for c, x in (args, args[::-1]):
+        if is_known(c) and not np.ndim(c) and c == -1 and type_of(x) == type_of(y):
+            m.negatives[id(y)] = y, x
+
+
+def total(m: Walk, x: Held, **params: Any) -> Any:
+    """A sum; of negatives, the negative of the sum, which rounds alike and negates less."""
+    _, positive = m.negatives.get(id(x), (x, None))
+    return jnp.sum(x, **params) if positive is None else -jnp.sum(positive, **params)
 
 
 COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
@@ -336,10 +354,19 @@ def added(x: Held, at: Place, y: Held) -> Any:
     block = one_block(at, x.shape)
     if block is not None:
         y = jnp.broadcast_to(y, block.shape).reshape(block.sizes)
+        if 2 * y.size >= x.size and x.dtype != bool and all(map(is_known, block.starts)):
+            return x + padded(y, block.starts, x)
         before = in_block(x, block, True)
         y = before | y if x.dtype == bool else before + y
         return jax.lax.dynamic_update_slice(x, y, block.starts)
     return x.at[at].max(y) if x.dtype == bool else x.at[at].add(y)
+
+
+def padded(y: Held, starts: Sequence[Any], x: Held) -> Any:
+    """A block with zeros around it, in the shape of x: XLA makes it within what it is added in."""
+    around = zip(starts, y.shape, x.shape, strict=True)
+    edges = [(int(a), n - int(a) - k, 0) for a, k, n in around]
+    return jax.lax.pad(y.astype(x.dtype), jnp.zeros((), x.dtype), edges)
 
 
 def accumulated(m: Walk, x: Held, at: Place, y: Held) -> Any:

@@ -37,6 +37,7 @@ class Walk:
         self.doubt: Any = np.False_
         self.rounds: dict[ir.Leaf, Any] = dict.fromkeys(room, np.int64(0))
         self.transposes: dict[int, tuple[Any, Any]] = {}  # matrices, and what they transpose
+        self.negatives: dict[int, tuple[Any, Any]] = {}  # products with -1, and what they negate
         self.entered: list[str | None] = []  # definitions; None where values choose
 
     # --- the state of a run -----------------------------------------------------------------
