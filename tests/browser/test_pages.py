@@ -21,7 +21,8 @@ pytestmark = pytest.mark.skipif(not CHROMIUM, reason="there is no Chromium to op
 SCREENS = {
     "light": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "light"},
     "dark": {"viewport": {"width": 1280, "height": 800}, "color_scheme": "dark"},
-    "mobile": {"viewport": {"width": 390, "height": 780}, "color_scheme": "light"},
+    "mobile": {"viewport": {"width": 360, "height": 780}, "color_scheme": "light"},
+    "in a page": {"viewport": {"width": 820, "height": 560}, "color_scheme": "light"},
 }
 
 
@@ -178,7 +179,7 @@ def test_no_two_blocks_overlap_and_no_two_heads(opened, fold):
 @pytest.mark.parametrize("screen", SCREENS)
 def test_a_long_name_of_an_argument_is_all_in_the_view(opened, screen):
     shown = opened("names", screen)
-    if screen != "mobile":  # where all of it can be read at once
+    if SCREENS[screen]["viewport"]["width"] > 1000:  # where all of it can be read at once
         shown.locator("#all").click()
     stage = shown.locator("#stage").bounding_box()
     name = shown.locator("#over text.name", has_text=rate.__code__.co_varnames[0]).first
@@ -187,6 +188,21 @@ def test_a_long_name_of_an_argument_is_all_in_the_view(opened, screen):
     assert box is not None
     assert stage["x"] <= box["x"]
     assert box["x"] + box["width"] <= stage["x"] + stage["width"]
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_no_button_lies_on_another_or_on_a_block(opened, screen):
+    shown = opened("small", screen, "#12")
+    boxes = """[...document.querySelectorAll("#view button, #map")].filter(
+      e => e.getClientRects().length).map(e => {
+      const { x, y, width, height } = e.getBoundingClientRect();
+      return { x, y, width, height, text: e.id }; })"""
+    assert shown.evaluate(f"({OVERLAPPING})({boxes})") == []
+    assert shown.locator("#over text.label").first.is_visible()
+    shown.locator("#all").click()
+    blocks = boxes.replace("#view button, #map", "#view button, #over .node")
+    pairs = shown.evaluate(f"({OVERLAPPING})({blocks})")
+    assert [pair for pair in pairs if any(pair)] == []
 
 
 def test_every_control_of_the_player(opened):
@@ -280,7 +296,7 @@ def test_a_line_is_marked_wherever_it_went(opened):
     assert "np.sin(x)" in shown.locator("#source .on").inner_text()
 
 
-@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize("screen", ["light", "mobile"])
 def test_a_line_that_is_too_long_goes_on_further_in_than_it_began(opened, screen):
     shown = opened("steps", screen)
     rows = shown.evaluate(

@@ -258,12 +258,17 @@ function put(item, b) {
 let view = { x: 0, y: 0, s: 1 }, moving = 0;
 
 let size = null;  // of the stage: asked for once, since to ask lays the page out
-function room() { return size ??= { w: stage.clientWidth || 800, h: stage.clientHeight || 500 }; }
+function room() {  // `open` is the height above the buttons
+  if (!size) {
+    const w = stage.clientWidth || 800, h = stage.clientHeight || 500;
+    size = { w, h, open: Math.min(h, at("view").offsetTop || h) };
+  }
+  return size;
+}
 new ResizeObserver(() => { size = null; }).observe(stage);
 
 // A rectangle with the name of the block, which stands beside it where it is an end of a wire.
-function named(key, r) {
-  const b = model.blocks.get(key);
+function named(b, r) {
   if (!b || !isPort(b) || !b.label) return r;
   const w = 5 + widthOf(b.label, 10.5, "italic");
   return { x: isLeft(b) ? r.x - w : r.x, y: r.y - 6, w: r.w + w, h: r.h + 12 };
@@ -272,7 +277,7 @@ function named(key, r) {
 function whole() {
   let x0 = Infinity, y0 = Infinity, x1 = -Infinity, y1 = -Infinity;
   for (const [key, item] of drawn) {
-    const r = named(key, item.to);
+    const r = named(model.blocks.get(key), item.to);
     x0 = Math.min(x0, r.x); y0 = Math.min(y0, r.y); x1 = Math.max(x1, r.x + r.w); y1 = Math.max(y1, r.y + r.h);
   }
   return x0 > x1 ? { x: 0, y: 0, w: 100, h: 60 } : { x: x0 - 14, y: y0 - 14, w: x1 - x0 + 28, h: y1 - y0 + 28 };
@@ -316,7 +321,7 @@ function render(dressed) {
   seen = region(0.25);
   for (const [key, item] of drawn) {
     const b = model.blocks.get(key), outer = AROUND.test(b.looks) || FRAME.test(b.looks);
-    const visible = (shown(named(key, item.now)) || shown(named(key, item.to))) && !hides(key);
+    const visible = (shown(named(b, item.now)) || shown(named(b, item.to))) && !hides(key);
     if (!visible) { item.element?.remove(); item.element = null; continue; }
     const looks = `${b.looks}|${b.label}`;
     if (!item.element) { item.element = make("g", outer ? under : over); item.looks = ""; }
@@ -409,7 +414,7 @@ function look(next, smooth) {
 }
 
 function toRectangle(r, most) {
-  const { w, h } = room(), s = Math.min(w / r.w, h / r.h, most);
+  const { w, open: h } = room(), s = Math.min(w / r.w, h / r.h, most);
   return { s, x: w / 2 - s * (r.x + r.w / 2), y: h / 2 - s * (r.y + r.h / 2) };
 }
 
@@ -444,7 +449,7 @@ function follow(smooth) {
   if (!at("follow").checked) return;
   const found = active();
   if (!found.length) return;
-  const r = union(found, 50), { w, h } = room(), s = Math.max(view.s, READ);
+  const r = union(found, 50), { w, open: h } = room(), s = Math.max(view.s, READ);
   const x0 = view.x + r.x * view.s, y0 = view.y + r.y * view.s;
   if (s === view.s && x0 >= 0 && y0 >= 0 && x0 + r.w * s <= w && y0 + r.h * s <= h) return;
   look({ s, x: w / 2 - s * (r.x + r.w / 2), y: h / 2 - s * (r.y + r.h / 2) }, smooth);
@@ -662,15 +667,13 @@ document.addEventListener("keydown", e => {
   else if (LOOKS[e.key]) LOOKS[e.key]();
 });
 // Text of less than 9 pixels is no text: a picture so large begins in a size that can be read.
-modelAt(LAST); setBlocks();
-const all = whole();
+const all = union(film.shots.flatMap(shot => shot.put ?? []).map(block).filter(b => b.x !== undefined).map(b => named(b, b)).concat({ x: 0, y: 0, w: 0, h: 0 }), 14);
 if (toRectangle(all, 1.5).s < READ) at("size").value = "full";
-modelAt(0); drawn.clear(); at("under").replaceChildren(); at("over").replaceChildren();
-lines.clear(); at("wires").replaceChildren();
+modelAt(0);
 look({ x: -all.x, y: -all.y, s: 1 });
 go(Number(location.hash.slice(1)) || 0, false);
 if (at("size").value === "full") {
   const ends = [...drawn].filter(([key]) => { const b = model.blocks.get(key); return isPort(b) && !b.within && isLeft(b); });
-  const r = ends.length ? union(ends.map(([key, item]) => named(key, item.to)), 14) : whole();
+  const r = ends.length ? union(ends.map(([key, item]) => named(model.blocks.get(key), item.to)), 14) : whole();
   step && active().length ? follow(false) : look({ x: -r.x, y: room().h / 2 - r.y - r.h / 2, s: 1 });
 }
