@@ -1067,3 +1067,32 @@ def test_a_function_that_returns_nothing() -> None:
 )
 def test_a_number_has_the_methods_of_numpys(f):
     assert np.array_equal(lineara.grad(f)(np.array([3.0, 1.0])), [6.0, 0.0])
+
+
+@dataclass
+class Stored:
+    w: float
+    v: float
+
+    def product(self) -> float:
+        return self.w * self.v
+
+
+@dataclass(slots=True)
+class Slotted:
+    w: float
+    v: float
+
+    def product(self) -> float:
+        return self.w * self.v
+
+
+@pytest.mark.parametrize("state", [Stored(2.0, 3.0), Slotted(2.0, 3.0)], ids=["dict", "slots"])
+def test_an_object_of_outside_is_an_argument_of_a_differentiation_inside(state):
+    def f(x):
+        slope = lineara.grad(lambda m: m.product() * m.w * x)(state)
+        return slope.w * x + slope.v
+
+    check(f, 1.5)
+    assert lineara.grad(lineara.grad(f))(1.5) == 24.0
+    assert lineara.jit(f)(1.5) == f(1.5) == 33.0

@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import functools
+import pickle
 import types
 
 import numpy as np
@@ -26,6 +27,9 @@ SETTINGS.W = np.linspace(0.0, 1.0, 100)  # type: ignore[attr-defined]
 @dataclasses.dataclass
 class Part:
     w: np.ndarray
+
+    def norm(self):
+        return (self.w**2).sum()
 
 
 class Base:
@@ -73,6 +77,25 @@ class Model(Base):
 
     def handed_on(self, x):
         return given_an_object(self, x) + functools.reduce(lambda s, f: s + f(x), [self.loss], x)
+
+    def along_a_part(self, x):
+        g = grad(lambda m: (m.w**2).sum())(self.part)
+        return g.w[7] * x + lineara.jvp(lambda m: m.norm(), (self.part,), (self.part,))[1] * x
+
+    def along_parts(self, x):
+        g = grad(lambda d: (d["p"].w * x).sum() + d["s"].called(x))(
+            {"p": self.part, "s": self.slotted}
+        )
+        return g["s"].w.sum() + self.part.norm() * x
+
+    def of_a_class(self, x):
+        return Model.loss(self, x) + Part(self.w).norm() * x
+
+    def in_lanes(self, x):
+        return lineara.vmap(lambda v: v * x)(self.w).sum()
+
+    def pickled(self, x):
+        return pickle.loads(pickle.dumps(self.part)).w[7] * x
 
     def slope(self, x):
         return grad(self.loss)(x) * self.total
@@ -210,7 +233,8 @@ READS = {
 }
 OBJECTS = [MODEL.part]
 READS |= {f.__name__: f for f in [
-    MODEL.loss, MODEL.slope,
+    MODEL.loss, MODEL.slope, MODEL.along_a_part, MODEL.along_parts, MODEL.of_a_class,
+    MODEL.in_lanes, MODEL.pickled,
     by_default, by_a_class, by_a_decorator, by_a_generator, by_a_loop, by_a_condition, by_a_shadow,
     by_statements, by_another_name,
 ]}  # fmt: skip
@@ -220,6 +244,7 @@ CONSTANT = {
     "a copy of an object",
     "a deep copy of an object",
     "objects in a list",
+    "pickled",
     "by a text",
 }  # what is compared whole
 

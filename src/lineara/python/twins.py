@@ -232,6 +232,7 @@ def make_view_class(cls: type, twin: type, overlay: Replacer) -> type:
     body: dict[str, Any] = {
         "__slots__": tuple(slots),
         "__class__": property(lambda self: twin),
+        "__lineara_record__": twin,  # what is made of other children in place of a view
         "__copy__": lambda self: _as_twin(copy.copy(_whole(self)), twin),
         "__deepcopy__": lambda self, memo: _as_twin(copy.deepcopy(_whole(self), memo), twin),
         "__reduce_ex__": lambda self, protocol: (itemgetter(0), ((_whole(self),),)),
@@ -284,6 +285,8 @@ class _Slot:
         self.member, self.overlay = member, overlay
 
     def __get__(self, obj: Any, owner: type | None = None) -> Any:
+        if obj is None:
+            return self
         return self.overlay.shown(self.member.__get__(origin_of(obj)))
 
     def __set__(self, obj: Tree, value: Shaped) -> None:

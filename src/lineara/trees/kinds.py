@@ -287,7 +287,10 @@ class RecordKind(Kind):
     def __init__(self, cls: type, root: type) -> None:
         super().__init__(cls, root)
         self.has_dict: bool = cls.__dictoffset__ != 0
-        slots = slots_of(cls)
+        # a view of an object is read by its attributes, and what is made in its place is no view
+        self.made: type = vars(cls).get("__lineara_record__", cls)
+        self.is_view: bool = self.made is not cls
+        slots = slots_of(self.made)
         self.slots: dict[str, types.MemberDescriptorType] = {
             name: slot for name, slot in slots.items() if not _is_dunder(name)
         }
@@ -302,17 +305,23 @@ class RecordKind(Kind):
             return x._lineara_keys()
         members = vars(x) if self.has_dict else {}
         slots = self.slots
-        names = [n for n in self.known if n in members or (n in slots and _is_set(slots[n], x))]
+        names = [n for n in self.known if n in members or (n in slots and self._is_set(n, x))]
         names = dict.fromkeys((*names, *members)) if members else names
         return [name for name in names if name not in self.recomputed]
 
     def child(self, x: Any, key: Any) -> Any:
         if isinstance(x, Proxy):
             return x._lineara_child(key)
+        if self.is_view:
+            return getattr(x, key)
         return self.slots[key].__get__(x) if key in self.slots else vars(x)[key]
 
+    def _is_set(self, name: str, x: object) -> bool:
+        """Whether a slot holds something."""
+        return hasattr(x, name) if self.is_view else _is_set(self.slots[name], x)
+
     def children(self, x: Any, keys: Sequence[Any]) -> list[Any]:
-        if self.slots or isinstance(x, Proxy):
+        if self.slots or self.is_view or isinstance(x, Proxy):
             return super().children(x, keys)
         members = vars(x) if keys else {}
         return [members[key] for key in keys]
@@ -322,7 +331,7 @@ class RecordKind(Kind):
         if isinstance(x, Proxy):
             return x._lineara_has(name)
         if name in self.slots:
-            return _is_set(self.slots[name], x)
+            return self._is_set(name, x)
         return self.has_dict and name in vars(x) and name not in self.recomputed
 
     def aux(self, x: Any) -> Any:
@@ -331,7 +340,7 @@ class RecordKind(Kind):
         return tuple((slot, slot.__get__(x)) for slot in self.hidden if _is_set(slot, x))
 
     def make(self, aux: Any, keys: Sequence[Any], values: Sequence[Any]) -> Any:
-        new = self.root.__new__(self.cls)
+        new = self.root.__new__(self.made)
         for slot, value in aux:
             slot.__set__(new, value)
         members = vars(new) if self.has_dict else {}
