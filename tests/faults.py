@@ -148,6 +148,8 @@ def silence(tree: ast.Module) -> None:
                 mark(node)
             case ast.keyword(arg="strict"):  # as an assertion
                 mark(node)
+            case ast.AnnAssign(target=ast.Name(id=name)) if name == "__all__" or name[0].isupper():
+                mark(node)
             case ast.AnnAssign(annotation=a):
                 mark(a)
             case ast.arg(annotation=a):

@@ -118,7 +118,8 @@ def edits(node: Any) -> Iterator[Edit]:
             continue
         for i, s in enumerate(inside):
             doc = isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant)
-            if isinstance(s, ast.Expr | ast.AugAssign | ast.Assign) and not doc:
+            said = isinstance(s, ast.AnnAssign) and s.value is not None  # more than a type
+            if (said or isinstance(s, ast.Expr | ast.AugAssign | ast.Assign)) and not doc:
                 yield lambda inside=inside, i=i: inside.__setitem__(i, ast.Pass())
 
 
