@@ -14,7 +14,7 @@ import numpy as np
 import lineara.python.array_api as _standard  # declares what the array API standard asks for
 import lineara.python.array_writers as _assigning  # declares the functions that write
 import lineara.python.bracket_makers as _brackets  # declares np.r_ and its kin
-from lineara.errors import DetachError, NoRuleError
+from lineara.errors import DetachError, NoRuleError, StagingError
 from lineara.facts.hints import Value
 from lineara.facts.primitive import Constant, Elementwise, registry
 from lineara.facts.registry import Foreign
@@ -328,13 +328,22 @@ def has_attribute(obj: Any, name: str, /) -> bool:
 
 
 @functools.wraps(pow)
-def power(base: Any, exp: Any, mod: object = None) -> Any:
+def power(base: Any, exp: Any, mod: Any = None) -> Any:
     """A power; with a modulus, which only whole numbers have, of numbers of the same classes."""
-    return pow(base, exp) if mod is None else pow(*map(_of_kind, (base, exp, mod)))
+    if mod is None:
+        return pow(base, exp)
+    whole = [v for v in (base, exp, mod) if issubclass(type(v), Scalar) and v.dtype.kind in "iub"]
+    y = pow(*map(_of_kind, (base, exp, mod)))  # raises what Python does for other numbers
+    if whole:
+        raise StagingError(
+            "pow with a modulus of whole numbers that are staged has no operation in a program; "
+            "write a ** b % m, or a loop that multiplies"
+        )
+    return y
 
 
 def _of_kind(value: Any) -> Any:
-    return value.stands_for()(0) if issubclass(type(value), Scalar) else value
+    return value.stands_for()(1) if issubclass(type(value), Scalar) else value
 
 
 class Suppress(contextlib.suppress):

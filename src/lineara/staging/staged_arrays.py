@@ -626,7 +626,8 @@ class StagedArray(Written):
         return in_c_order(self.shape, self.lay)
 
     def __getitem__(self, at: Any) -> Any:
-        self.w.refuse_stale()
+        if self.w.source is not None:
+            self.w.refuse_stale()
         level = self.w.buffer.here()
         place = issubclass(type(at), Scalar) and at.dtype.kind in "iu"
         if place and len(self.w.shape) == 1 and not self.w.steps and at.level.depth <= level.depth:

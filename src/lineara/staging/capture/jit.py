@@ -212,9 +212,18 @@ class Jitted(Remade, Remembers):
         if known is None:
             args, kwargs = unflatten(call.structure, call.on_host())
             value = self._as_it_is(*args, **kwargs)  # does what it does before it raises the same
-            if failed is not None:
+            if failed is None:
+                return value
+            if isinstance(failed, LinearaError):
                 raise failed
-            return value
+            error = StagingError(
+                f"jit: {self.name} has a block that values decide on, in which Python raises "
+                f"{failed!r} whatever the values are, and for these it does not come there; ask "
+                "before, as `if key in d` does, or raise the exception yourself",
+                line=line_of(failed),
+            )
+            error.add_note(WAYS_OUT)
+            raise error from failed
         staged = known.staged
         if any([isinstance(v, Traced) for v in call.leaves]):
             return staged.operation(call.on_host())

@@ -56,8 +56,8 @@ class Reach(Snapshot):
         if id(x) in self.wrappers:
             return parts
         by_name = [id(p.was) for p in places_of(x)] if isinstance(x, FunctionType) else []
-        known, reader = self.kept.get(id(x), (None, None)), self.readers[-1:]
-        of_object = known[0] is x and getattr(reader[0], "func", reader[0]) in (attributes, slotted)
+        reader = self.readers[-1] if id(x) in self.kept else None
+        of_object = getattr(reader, "func", reader) in (attributes, slotted)
         for part in parts:
             if id(part) not in by_name:
                 self.leads[id(part)].add(id(x) if of_object and part is not type(x) else 0)
