@@ -4,6 +4,7 @@ BLAS and LAPACK round by where their arguments lie in memory: what calls them ag
 the last bits.
 """
 
+import pickle
 import re
 import sys
 import tracemalloc
@@ -418,6 +419,25 @@ def test_an_operation_with_a_plan_makes_few_calls_and_a_short_entry(name: str, d
             warm()
         assert calls(many) - calls(few) <= 20 * most_calls
         assert bytes_of_tape(many) - bytes_of_tape(few) <= 20 * most_bytes
+
+
+def test_types_of_an_array_that_was_unpickled_take_no_plan_from_others():
+    x = np.ones((7, 3), np.float32)  # a shape of which nothing is kept yet
+    y = pickle.loads(pickle.dumps(x))
+    assert y.dtype is not x.dtype
+
+    def f(x, y):
+        row = x[0]
+        for _ in range(20):
+            y = y + row
+        return np.sum(y)
+
+    def taken() -> int:
+        with plans_at(1):
+            return calls(lambda: lineara.grad(f, argnums=(0, 1))(x, x), warm=2)
+
+    lineara.trace(f, y, y)  # whose types are kept
+    assert taken() < 600
 
 
 # Calls of Python's functions that an operation on 4 x 4 arrays takes in a gradient of a function of

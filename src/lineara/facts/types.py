@@ -46,7 +46,23 @@ class ArrayType(NamedTuple):
 
 
 _FLOAT = ArrayType((), np.dtype(float))
+_DTYPES: dict[np.dtype, np.dtype] = {np.dtype(c): np.dtype(c) for c in "?bBhHiIlLqQefdgFDG"}
 FLOATS = (float, np.float64, np.float32)  # the classes of nearly every real number: asked first
+
+
+def numpys_own(dtype: np.dtype) -> np.dtype:
+    """The dtype of this kind that NumPy's results have, in the byte order of the machine.
+
+    An array that was unpickled has a dtype that is equal to it and not the same.
+
+    >>> numpys_own(np.dtype(">f4")) is numpys_own(np.dtype(np.float32)) is np.dtype(np.float32)
+    True
+    """
+    known = _DTYPES.get(dtype)
+    if known is None:
+        native = dtype if dtype.isnative else dtype.newbyteorder("=")
+        known = _DTYPES.get(native, native)
+    return known
 
 
 @cache
@@ -75,8 +91,7 @@ def type_of(value: Any) -> ArrayType:
     if getattr(kind, "has_variable", False):  # staged values, which name such a variable
         return value.v.type
     if kind is np.ndarray:
-        dtype = value.dtype
-        return ArrayType(value.shape, dtype if dtype.isnative else dtype.newbyteorder("="))
+        return ArrayType(value.shape, numpys_own(value.dtype))
     if hasattr(value, "dtype") and hasattr(value, "shape") and not issubclass(kind, type):
         try:
             return ArrayType(tuple(value.shape), np.dtype(value.dtype))
