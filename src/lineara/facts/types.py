@@ -46,23 +46,7 @@ class ArrayType(NamedTuple):
 
 
 _FLOAT = ArrayType((), np.dtype(float))
-_DTYPES: dict[np.dtype, np.dtype] = {np.dtype(c): np.dtype(c) for c in "?bBhHiIlLqQefdgFDG"}
 FLOATS = (float, np.float64, np.float32)  # the classes of nearly every real number: asked first
-
-
-def numpys_own(dtype: np.dtype) -> np.dtype:
-    """The dtype of this kind that NumPy's results have, in the byte order of the machine.
-
-    An array that was unpickled has a dtype that is equal to it and not the same.
-
-    >>> numpys_own(np.dtype(">f4")) is numpys_own(np.dtype(np.float32)) is np.dtype(np.float32)
-    True
-    """
-    known = _DTYPES.get(dtype)
-    if known is None:
-        native = dtype if dtype.isnative else dtype.newbyteorder("=")
-        known = _DTYPES.get(native, native)
-    return known
 
 
 @cache
@@ -301,3 +285,24 @@ def is_ring(t: "Type | np.dtype") -> bool:
 def carries_tangents(dtype: np.dtype) -> bool:
     """Whether numbers of that dtype move: floating, complex, and exact ones."""
     return dtype.kind in "fcO"
+
+
+# --- dtypes ---------------------------------------------------------------------------------------
+
+
+_DTYPES: dict[np.dtype, np.dtype] = {np.dtype(c): np.dtype(c) for c in "?bBhHiIlLqQefdgFDG"}
+
+
+def numpys_own(dtype: np.dtype) -> np.dtype:
+    """The dtype of this kind that NumPy's results have, in the byte order of the machine.
+
+    An array that was unpickled has a dtype that is equal to it and not the same.
+
+    >>> numpys_own(np.dtype(">f4")) is numpys_own(np.dtype(np.float32)) is np.dtype(np.float32)
+    True
+    """
+    known = _DTYPES.get(dtype)
+    if known is None:
+        native = dtype if dtype.isnative else dtype.newbyteorder("=")
+        known = _DTYPES.get(native, native)
+    return known
