@@ -34,7 +34,7 @@ from lineara.facts.registry import (
     stands_for,
 )
 from lineara.facts.symbol import Sym, exact_source, source
-from lineara.facts.types import ArrayType, broadcast, is_complex, numpys_own, sample, type_of
+from lineara.facts.types import NUMPYS_OWN, ArrayType, broadcast, is_complex, sample, type_of
 
 # What the families of primitives and the engines use beside the kinds.
 __all__ = [
@@ -157,7 +157,7 @@ def _dtype(array: Callable[..., Any], *met: Any) -> np.dtype:
     """The dtype of a result of none of each dtype, and of Python's numbers."""
     none = [np.empty(0, m) if isinstance(m, np.dtype) else m for m in met]
     with np.errstate(all="ignore"):
-        return numpys_own(np.asarray(array(*none)).dtype)
+        return NUMPYS_OWN[np.asarray(array(*none)).dtype]
 
 
 def _sample(arg: object) -> Any:

@@ -75,7 +75,7 @@ def type_of(value: Any) -> ArrayType:
     if getattr(kind, "has_variable", False):  # staged values, which name such a variable
         return value.v.type
     if kind is np.ndarray:
-        return ArrayType(value.shape, numpys_own(value.dtype))
+        return ArrayType(value.shape, NUMPYS_OWN[value.dtype])
     if hasattr(value, "dtype") and hasattr(value, "shape") and not issubclass(kind, type):
         try:
             return ArrayType(tuple(value.shape), np.dtype(value.dtype))
@@ -290,19 +290,21 @@ def carries_tangents(dtype: np.dtype) -> bool:
 # --- dtypes ---------------------------------------------------------------------------------------
 
 
-_DTYPES: dict[np.dtype, np.dtype] = {np.dtype(c): np.dtype(c) for c in "?bBhHiIlLqQefdgFDG"}
+class _NumpysOwn(dict[np.dtype, np.dtype]):
+    """The dtype of each kind that NumPy's results have, in the byte order of the machine.
 
+    An array that was unpickled, or of C's `long long`, has one that is equal to it and not the
+    same.  A table, since the types of arrays are asked for at each operation.
 
-def numpys_own(dtype: np.dtype) -> np.dtype:
-    """The dtype of this kind that NumPy's results have, in the byte order of the machine.
-
-    An array that was unpickled has a dtype that is equal to it and not the same.
-
-    >>> numpys_own(np.dtype(">f4")) is numpys_own(np.dtype(np.float32)) is np.dtype(np.float32)
+    >>> NUMPYS_OWN[np.dtype(">f4")] is np.dtype(np.float32)
+    True
+    >>> NUMPYS_OWN[np.dtype(np.longlong)] is np.dtype(np.int64)
     True
     """
-    known = _DTYPES.get(dtype)
-    if known is None:
+
+    def __missing__(self, dtype: np.dtype) -> np.dtype:
         native = dtype if dtype.isnative else dtype.newbyteorder("=")
-        known = _DTYPES.get(native, native)
-    return known
+        return self.get(native, native)
+
+
+NUMPYS_OWN = _NumpysOwn((d, np.dtype(d.name)) for d in map(np.dtype, "?bhilqBHILQefdgFDG"))

@@ -32,7 +32,7 @@ from lineara.facts.primitive import (
     Primitive,
     Structural,
 )
-from lineara.facts.types import ArrayType, numpys_own
+from lineara.facts.types import NUMPYS_OWN, ArrayType
 from lineara.ops.branchless_where import MANY, select
 from lineara.tape.call_readers import F64, GENERAL, is_array
 from lineara.tape.node import Traced, zero
@@ -295,7 +295,7 @@ class Runner:
         self.place = place  # of the result that has a derivative, where there are several
         self.number: bool = not out.shape
         self.scope: dict[str, Any] = {"GENERAL": GENERAL, "zero": zero, "shows": _shows}
-        self.scope |= {"dtype": numpys_own(out.dtype)}
+        self.scope |= {"dtype": NUMPYS_OWN[out.dtype]}
         self.scope |= {"ndarray": np.ndarray, "float64": np.float64, "errstate": np.errstate}
         self.scope |= {"new": object.__new__, "keep": code.keep, "Traced": Traced}
         self._left = list(leaves)
