@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 PY := .venv/bin/python
+SHARE ?= 1
 
 .PHONY: demo test test-all test-long test-peers test-types test-distributed test-xla test-libraries test-conformance test-bounds test-browser fuzz mutate mutate-rules mutate-native bench docs lint release format clean
 .NOTPARALLEL:
@@ -14,12 +15,12 @@ test: .venv/with-test  # what a change should see: all but slow tests, an eighth
 	$(PY) -m pytest -q -n auto
 
 test-all: .venv/with-test  # every test and doctest
-	$(PY) -m pytest -q -n auto --all
+	$(PY) -m pytest -q -n auto --slow --share $(SHARE)
 
 test-long: test-peers test-types test-distributed test-xla test-libraries test-conformance test-bounds docs test-browser  # what takes longest: other libraries, other people's tests
 
 test-peers: .venv/with-test .venv/with-peers  # the same derivatives from torch, JAX and autograd
-	$(PY) -m pytest -q -n auto --all tests/peers
+	$(PY) -m pytest -q -n auto --slow --share $(SHARE) tests/peers
 
 test-distributed: .venv/with-cluster  # sums over chunks on clusters of processes, and what goes wrong there
 	$(PY) -m pytest -q --all tests/distributed

@@ -4,10 +4,10 @@ Tests run in an order drawn by a seed, so that none can lean on one that came be
 draws depends on its name alone, and what Hypothesis draws on the seed.  The seed is that of the
 commit, so that one commit has one result, unless `--seed N` gives another.
 
-Without `--all`, those marked `slow` stay out, and an eighth of the large tables runs, drawn by the
-same seed: of the cases of a function that has more than eight, of the lines that a test goes
-through by itself (`share`), and of the examples that Hypothesis draws.  What is named on the
-command line by `::` runs always, and whole.
+Without `--slow`, those marked `slow` stay out.  An eighth of the large tables runs, or one of
+`--share N`, drawn by the same seed: of the cases of a function that has more than N, of the lines
+that a test goes through by itself (`share`), and of the examples that Hypothesis draws.  `--all`
+stands for `--slow --share 1`.  What is named on the command line by `::` runs always, and whole.
 
 Machine code is kept in a directory of this run, and not in that of the user.  With `--bounds` it
 looks at each place of memory before it reads or writes there (tests/checked_places.py).
@@ -31,14 +31,15 @@ from typing import Any
 
 import pytest
 
-SHARE = 8  # a function with more cases has a table, of which one in so many runs without --all
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # BLAS' threads wait busily for one another
 ROOTS = [Path(__file__).parent / name for name in ("src", "tests")]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("lineara")
-    group.addoption("--all", action="store_true", help="slow tests and whole tables too")
+    group.addoption("--all", action="store_true", help="everything: --slow --share 1")
+    group.addoption("--slow", action="store_true", help="slow tests too")
+    group.addoption("--share", type=int, default=8, metavar="N", help="one in N of a large table")
     group.addoption("--seed", type=int, help="draws the order, and which cases of a table run")
     group.addoption("--bounds", action="store_true", help="machine code looks at each place")
     group.addoption("--cpu", action="store_true", help="what CPU time each function takes")
@@ -56,6 +57,9 @@ def seed_of_commit() -> int:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow(reason): runs with --all, and says what takes long")
+    config.option.slow |= config.option.all
+    if config.option.all:
+        config.option.share = 1
     if config.option.bounds:
         importlib.import_module("checked_places").switch_on()
     if hasattr(config, "workerinput"):  # a worker of xdist
@@ -75,9 +79,9 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["seed"] = node.config.option.seed
 
 
-def whole(config: pytest.Config) -> bool:
-    """Whether everything runs."""
-    return config.option.all or any("::" in str(given) for given in config.args)
+def is_named(config: pytest.Config) -> bool:
+    """Whether tests are named one by one, which run whole."""
+    return any("::" in str(given) for given in config.args)
 
 
 # --- which cases, and their order -----------------------------------------------------------------
@@ -87,28 +91,30 @@ def whole(config: pytest.Config) -> bool:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> Iterator[None]:
     """Of a function with many cases, leave those that are drawn."""
     yield
-    if whole(metafunc.config):
+    option = metafunc.config.option
+    if is_named(metafunc.config):
         return
     calls = metafunc._calls  # pytest has no public name for what `parametrize` has made
-    calls = [c for c in calls if all(mark.name != "slow" for mark in c.marks)] or calls
+    if not option.slow:
+        calls = [c for c in calls if all(mark.name != "slow" for mark in c.marks)] or calls
+    if len(calls) > option.share:
+        draw = random.Random(f"{option.seed} {metafunc.definition.nodeid}")
+        calls = drawn(draw, calls, option.share)
     metafunc._calls = calls
-    if len(calls) > SHARE:
-        draw = random.Random(f"{metafunc.config.option.seed} {metafunc.definition.nodeid}")
-        metafunc._calls = drawn(draw, calls)
 
 
-def drawn(draw: random.Random, table: Sequence[Any]) -> list[Any]:
-    """One of every eight lines, in their order."""
-    return [draw.choice(table[k : k + SHARE]) for k in range(0, len(table), SHARE)]
+def drawn(draw: random.Random, table: Sequence[Any], n: int) -> list[Any]:
+    """One of every n lines, in their order."""
+    return [draw.choice(table[k : k + n]) for k in range(0, len(table), n)]
 
 
 @pytest.fixture
 def share(request: pytest.FixtureRequest) -> Callable[[Sequence[Any]], list[Any]]:
-    """The lines of a table that a test goes through: all of them, or without `--all` an eighth."""
-    if whole(request.config):
+    """The lines of a table that a test goes through: all of them, or one in `--share`."""
+    if is_named(request.config):
         return list
     draw = random.Random(f"{request.config.option.seed} {request.node.nodeid}")
-    return lambda table: drawn(draw, table)
+    return lambda table: drawn(draw, table, request.config.option.share)
 
 
 def is_random(item: Any) -> bool:
@@ -120,14 +126,15 @@ def is_random(item: Any) -> bool:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not whole(config):
-        left_out = {item for item in items if item.get_closest_marker("slow")}
+    if not is_named(config):
+        slow = {item for item in items if item.get_closest_marker("slow")}
+        left_out = set() if config.option.slow else slow
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
         for test in {getattr(item.obj, "__func__", item.obj) for item in items if is_random(item)}:
             told = test._hypothesis_internal_use_settings
             test._hypothesis_internal_use_settings = type(told)(
-                told, max_examples=-(-told.max_examples // SHARE)
+                told, max_examples=-(-told.max_examples // config.option.share)
             )
     items.sort(key=lambda item: item.nodeid)
     random.Random(config.option.seed).shuffle(items)
@@ -145,8 +152,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     option, write = terminalreporter.config.option, terminalreporter.write_line
-    much = "" if option.all else ", without slow tests and with a share of large tables (--all)"
-    write(f"drawn by --seed {option.seed}{much}")
+    much = "" if option.slow else ", without slow tests"
+    much += "" if option.share == 1 else f", with one in {option.share} of large tables"
+    write(f"drawn by --seed {option.seed}{much}{much and ' (--all)'}")
     if option.cpu:
         write(f"{sum(CPU.values()):.0f} s of CPU time in {len(CPU)} functions; the first hundred:")
         for name, spent in CPU.most_common(100):

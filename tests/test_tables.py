@@ -83,7 +83,7 @@ def test_a_table(line):
     pass
 
 def test_a_loop(share):
-    assert len(share(range(80))) in (10, 80)
+    assert len(share(range(80))) in (10, 20, 80)
 
 @pytest.mark.slow("a loop")
 def test_slow():
@@ -123,9 +123,10 @@ def names_of(said):
     return re.findall(r"PASSED tests/test_it.py::(.*)", said)
 
 
-def test_an_eighth_of_a_table_is_drawn_by_the_seed(said):
+def test_a_share_of_a_table_is_drawn_by_the_seed(said):
     first, other = [set(names_of(said("--seed", seed))) for seed in "12"]
     every = set(names_of(said("--seed", "1", "--all")))
+    fourth = set(names_of(said("--seed", "1", "--slow", "--share", "4")))
     draw = random.Random("1 tests/test_it.py::test_a_table")
     lines = [draw.choice(range(k, k + 8)) for k in range(0, 80, 8)]
     assert first == {"test_a_loop", "TestIt::test_many"} | {f"test_a_table[{k}]" for k in lines}
@@ -133,20 +134,25 @@ def test_an_eighth_of_a_table_is_drawn_by_the_seed(said):
     assert len(first) == len(other) == 12
     assert len(every) == 83
     assert first | other | {"test_slow"} <= every
+    assert "test_slow" in fourth
+    assert len(fourth) == 23
 
 
-@pytest.mark.parametrize(("options", "times"), [((), 10), (["--all"], 80)])
-def test_hypothesis_draws_an_eighth_of_its_examples(said, options, times):
+@pytest.mark.parametrize(
+    ("options", "times"), [((), 10), (["--slow", "--share", "4"], 20), (["--all"], 80)]
+)
+def test_hypothesis_draws_a_share_of_its_examples(said, options, times):
     assert said("--seed", "1", *options).count("drawn ") == times + 1  # and the last line
 
 
 def test_a_run_has_fewer_than_6500_items(request):
-    option = request.config.option
-    assert option.all or len(request.session.items) < 6_500
+    assert request.config.option.share < 8 or len(request.session.items) < 6_500
 
 
 def test_a_doctest_that_fails_is_shown(said):
     shown = said("--seed", "1")
     assert "FAILED tests/shown.py::examples" in shown
     assert re.search(r"Expected:\n\s+5\nGot:\n\s+4\n", shown)
-    assert "drawn by --seed 1, without slow tests" in shown
+    told = "drawn by --seed 1, without slow tests, with one in 8 of large tables (--all)\n"
+    assert told in shown
+    assert "drawn by --seed 1\n" in said("--seed", "1", "--all")
