@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from call_counts import calls
 
 import lineara
 from lineara.engines import native
@@ -167,3 +168,20 @@ def test_a_long_compilation_says_its_parts(monkeypatch, capsys):
     assert of_gradient.startswith("lineara: total'vjp'e, ")
     assert "passes" in of_gradient
     assert "capture" not in of_gradient
+
+
+def test_a_call_back_takes_few_calls_of_python():
+    """A loop may call back in each round."""
+
+    def f(x):
+        s = x[0]
+        for i in range(1, x.shape[0]):
+            s = s * x[i]
+        return s
+
+    jitted = lineara.jit(f, engine="native")
+    taken = []
+    for n in (100, 300):
+        x = np.ones(n, np.float32)
+        taken.append(calls(lambda x=x: jitted(x), warm=3))
+    assert taken[1] - taken[0] <= 400 * 34  # two in a round: an element, and a product

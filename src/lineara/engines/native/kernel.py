@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from lineara.engines.native.direct import LARGEST_KEPT, builtin, maker, objects_of
+from lineara.engines.native.emit import Site
 from lineara.engines.native.emitted import keep
 from lineara.engines.native.lower import Lowered
 from lineara.engines.native.machine_code import Compiler
@@ -25,7 +26,8 @@ from lineara.linear_a.program import Program
 
 ANSWER = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)
-FORMATS = {"f64": "d", "i64": "q", "bool": "?"}
+NUMBERS: dict[str, Any] = {"f64": ctypes.c_double, "i64": ctypes.c_int64, "bool": ctypes.c_bool}
+WORD = ctypes.c_int64.from_address
 
 
 class Relaid(Exception):
@@ -63,11 +65,12 @@ class Kernel:
             symbols["lineara.answer"] = address
         self.library: Any = self._loaded(compiler, symbols)
         self.run: Callable[..., Any] = RUN(self.library["run"])
-        self.inputs: list[str | None] = [self._kind(t) for t in code.inputs]
-        self.outputs: list[str | None] = [self._kind(t) for t in code.outputs]
+        self.inputs: list[str | None] = [self.kind(t) for t in code.inputs]
+        self.outputs: list[str | None] = [self.kind(t) for t in code.outputs]
         self.free: list[Io] = []
         self.table: np.ndarray | None = None  # of direct calls
         self.errors: dict[int, BaseException] = {}
+        self.answers: list[Answer] = list(map(Answer, code.sites))
         # of each site: how often, seconds in all
         self.asked: list[list[float]] = [[0, 0.0] for _ in code.sites]
         self.numbers: Iterator[int] = itertools.count()
@@ -88,7 +91,7 @@ class Kernel:
         return compiler.linked(machine_code, symbols, ["run", *["call"] * code.is_direct])
 
     @staticmethod
-    def _kind(t: ArrayType) -> str | None:
+    def kind(t: ArrayType) -> str | None:
         """The kind of a number; None for an array."""
         return None if t.shape else kind_of(t)
 
@@ -186,36 +189,64 @@ class Kernel:
         """Answer a site: the values are read where the code has them, and the results put there."""
         begun = time.perf_counter()
         try:
-            site = self.code.sites[place]
-            values = [self._value(t, address + 8 * i) for i, t in enumerate(site.operands, 1)]
-            with np.errstate(all="ignore"):
-                results = site.answer(values)
-            start = address + 8 * (1 + len(values))
-            for i, (y, t) in enumerate(zip(results, site.results, strict=True)):
-                self._put(y, t, start + 8 * i, site.as_numpys)
-            ctypes.c_int64.from_address(address).value = 1
+            self.answers[place](address)
+            WORD(address).value = 1
         except BaseException as error:
             self.errors[number] = error
         asked = self.asked[place]
         asked[0] += 1
         asked[1] += time.perf_counter() - begun
 
-    def _value(self, t: ArrayType, address: int) -> Any:
-        """An argument of a site."""
-        if self._kind(t):
-            return _array(ArrayType((), t.dtype), address)[()]
-        where = ctypes.c_void_p.from_address(address).value or 0
-        return _array(t, where) if t.shape else _array(t, where)[()]
 
-    def _put(self, y: Any, t: ArrayType, address: int, as_numpys: bool) -> None:
-        """Hand a result to the code."""
-        if not self._kind(t):
+class Answer:
+    """The answer of a site: values are read where the code has them, and the results put there.
+
+    How is known before the first one, since a loop may call back in each round.
+    """
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.readers = [(_reader(t), 8 * i) for i, t in enumerate(site.operands, 1)]
+        first = 8 * (1 + len(site.operands))
+        self.writers = [
+            (_writer(t, site.as_numpys), first + 8 * i) for i, t in enumerate(site.results)
+        ]
+
+    def __call__(self, address: int) -> None:
+        values = [read(address + place) for read, place in self.readers]
+        with np.errstate(all="ignore"):
+            results = self.site.answer(values)
+        for (write, place), y in zip(self.writers, results, strict=True):
+            write(address + place, y)
+
+
+def _reader(t: ArrayType) -> Callable[[int], Any]:
+    """What reads an argument, a number or the address of an array, that stands at an address."""
+    kind = Kernel.kind(t)
+    if kind:
+        make, number = t.dtype.type, NUMBERS[kind].from_address
+        return lambda address: make(number(address).value)
+    array = _arrays(t)
+    if not t.shape:
+        return lambda address: array(WORD(address).value)[()]
+    return lambda address: array(WORD(address).value)
+
+
+def _writer(t: ArrayType, as_numpys: bool) -> Callable[[int, Any], None]:
+    """What hands a result to the code."""
+    kind = Kernel.kind(t)
+    array = _arrays(t)
+
+    def put(address: int, y: Any) -> None:
+        if not kind:
             if as_numpys and np.ndim(y) > 1 and not y.flags.c_contiguous:
                 raise Relaid(f"{t} comes out in another order than that of C")
-            address = ctypes.c_void_p.from_address(address).value or 0
+            address = WORD(address).value
         assert np.shape(y) == t.shape, f"{t} should come out, and {np.shape(y)} does"
         if t.size:
-            _array(t, address)[...] = y
+            array(address)[...] = y
+
+    return put
 
 
 def _release(table: np.ndarray) -> None:
@@ -226,13 +257,13 @@ def _release(table: np.ndarray) -> None:
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(free)(kept)
 
 
-def _array(t: ArrayType, address: int) -> np.ndarray:
-    """The array of that type at an address."""
-    nbytes = t.size * t.dtype.itemsize
-    if not nbytes:
-        return np.empty(t.shape, t.dtype)
-    memory: Any = (ctypes.c_char * nbytes).from_address(address)
-    return np.ndarray(t.shape, t.dtype, memory)
+def _arrays(t: ArrayType) -> Callable[[int], np.ndarray]:
+    """What gives the array of that type at an address."""
+    shape, dtype = t
+    if not t.size:
+        return lambda _: np.empty(shape, dtype)
+    memory: Any = (ctypes.c_char * (t.size * dtype.itemsize)).from_address
+    return lambda address: np.ndarray(shape, dtype, memory(address))
 
 
 def taken_apart(program: Program, t: Type, value: Any) -> Iterator[Any]:
