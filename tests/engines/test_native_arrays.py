@@ -355,3 +355,20 @@ def test_a_position_that_is_not_there_is_an_error_as_the_interpreters():
             said.append(str(told.value))
         assert said[0] == said[1]
         assert f"index {i[1] if i[1] == 4 else i[0]} is out of bounds for axis 0" in said[0]
+
+
+@pytest.mark.parametrize(
+    ("part", "copies"),
+    [
+        (np.s_[2:40], 0),
+        (np.s_[7:8, 1:2], 0),
+        (np.s_[7::99, 1::9], 0),  # one element, whatever the steps
+        (np.s_[2:40, 1:3], 2),
+    ],
+)
+def test_a_part_that_is_one_piece_of_memory_is_not_copied_for_a_loop(part, copies):
+    x = rng.uniform(1.0, 2.0, (50, 4))
+    p = lineara.jit(lambda x: np.hypot(x[part], x[part])).program(x)
+    agree(p.program, p.name, *p.operands((x,)))
+    code = NATIVE.code(p.program, p.name)
+    assert len(code.places) - len(code.bound) == copies

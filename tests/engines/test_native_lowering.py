@@ -50,6 +50,20 @@ def test_a_branch_whose_condition_is_known_is_the_only_one_that_is_emitted():
     assert code.leaves == 10
 
 
+CROSSED = """
+def g(x: f64[3];) -> (f64[3], f64[3];) =
+  let a: f64[3] = x * x in let b: f64[3] = sin(a) in let c: f64[3] = a + b in (b, c;)
+def h(x: f64[3];) -> (f64[3], f64[3];) =
+  let a: f64[3] = x * x in let b: f64[3] = sin(a) in let c: f64[3] = a + b in (c, b;)
+def f(p: bool, x: f64[3];) -> (f64[3], f64[3];) = cond[g, h](p, x;)
+"""
+
+
+@pytest.mark.parametrize("p", [True, False])
+def test_arrays_that_branches_give_in_another_order_stay_apart(p):
+    agree(program(CROSSED), "f", p, rng.normal(size=3))
+
+
 COUNTING = """
 def step(i: i64, x: f64;) -> (i64, f64;) =
   let d: i64 = {step}_i64 in let j: i64 = i + d in let y: f64 = astype[dtype=f64](j) in
@@ -208,6 +222,40 @@ def test_tapes_of_loops_in_three_levels(f, shape):
     x = np.abs(rng.normal(size=shape))
     p = lineara.jit(lineara.grad(f)).program(x)
     agree(p.program, p.name, *p.operands((x,)))
+
+
+STACKED = """
+def make1(i: i64, c: f64;) -> (i64, f64, <f64, f64, i64>;) =
+  let k: f64 = 0.75 in let a: f64 = sin(c) in let d: f64 = a + k in
+  let t: <f64, f64, i64> = <d, k, i> in
+  let one: i64 = 1_i64 in let j: i64 = i + one in (j, d, t;)
+def make2(c: f64;) -> (f64, stack[4, <f64, f64, i64>];) =
+  let i: i64 = 0_i64 in
+  let (j: i64, d: f64, ts: stack[4, <f64, f64, i64>];) = scan[make1, 4, fwd, 0, 2, 0](i, c;) in
+  let (;) = drop(j) in (d, ts;)
+def make3(c: f64;) -> (f64, stack[3, stack[4, <f64, f64, i64>]];) =
+  scan[make2, 3, fwd, 0, 1, 0](c;)
+def read1(c: f64, t: <f64, f64, i64>;) -> (f64;) =
+  let <a: f64, k: f64, i: i64> = t in let x: f64 = astype[dtype=f64](i) in
+  let y: f64 = c * k in let z: f64 = y + a in z - x
+def read2(c: f64, ts: stack[4, <f64, f64, i64>];) -> (f64;) =
+  scan[read1, 4, {way}, 0, 1, 0](c, ts;)
+def read3(c: f64, ts: stack[3, stack[4, <f64, f64, i64>]];) -> (f64;) =
+  scan[read2, 3, {way}, 0, 1, 0](c, ts;)
+def f(c: f64;) -> (f64, f64;) =
+  let (d: f64, ts: stack[2, stack[3, stack[4, <f64, f64, i64>]]];) =
+    scan[make3, 2, fwd, 0, 1, 0](c;) in
+  let e: f64 = scan[read3, 2, {way}, 0, 1, 0](d, ts;) in (d, e;)
+"""
+
+
+@pytest.mark.parametrize("way", ["fwd", "rev"])
+def test_stacks_of_stacks_of_stacks_have_columns_for_what_is_not_known(way):
+    """A constant and the round have none: of the three parts of a row one is stored."""
+    p = program(STACKED.format(way=way))
+    agree(p, "f", 0.3)
+    taped = [(n, t.shape) for n, t, _ in NATIVE.code(p, "f").taped]
+    assert taped == [(4, ()), (3, (4,)), (2, (12,))]
 
 
 def compared(x):

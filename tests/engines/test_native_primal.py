@@ -8,7 +8,9 @@ import pytest
 
 import lineara
 from lineara.engines import run
-from lineara.engines.primal import one_primal
+from lineara.engines.primal import Values, one_primal
+from lineara.linear_a.check import check
+from lineara.linear_a.parse import parse
 
 X = np.linspace(0.1, 1.0, 5)
 
@@ -70,6 +72,23 @@ def test_a_rule_that_states_another_primal_is_not_joined() -> None:
 
     before, after = before_and_after(ruled)
     assert before == after
+
+
+@pytest.mark.parametrize(("args", "same"), [("x, w", True), ("w, x", False), ("x, x", False)])
+def test_another_tape_follows_where_it_is_of_the_same_arguments(args: str, same: bool) -> None:
+    used = "" if "w" in args else "let (;) = drop(w) in "
+    p = check(
+        parse(f"""
+def value(x: f64, w: f64;) -> (f64;) = let s: f64 = sin(x) in let y: f64 = s * w in (y;)
+def taped(x: f64, w: f64;) -> (f64, f64;) =
+  let s: f64 = sin(x) in let y: f64 = s * w in (y, s;)
+def packed(x: f64, w: f64;) -> (f64, <f64, f64>;) =
+  let (y: f64, s: f64;) = taped({args};) in {used}let t: <f64, f64> = <s, s> in (y, t;)
+""")
+    )
+    values = Values(p)
+    assert values.follow("value", "taped")
+    assert values.follow("value", "packed") is same
 
 
 def test_what_prints_is_not_joined(capsys: pytest.CaptureFixture[str]) -> None:

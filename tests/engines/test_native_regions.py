@@ -10,6 +10,7 @@ import lineara
 from lineara.engines import run
 from lineara.engines.native import Native, emitted, regions
 from lineara.engines.native.lower import Lowered, lowered
+from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
 
 pytest.importorskip("llvmlite")
@@ -71,6 +72,10 @@ CASES = {
     ),
     "turned": (turned, (X, X)),
     "places": (lambda x, w: (np.tanh(x * 2.0) - x, np.sqrt(np.abs(x)) * w[0]), (X, X[0])),
+    "one number in all places": (
+        lambda x: np.cumsum(np.broadcast_to(x[0], (207,)) * x + 1.0),
+        (ODD,),
+    ),
     "read across": (lambda x, w: np.exp(x.T * 2.0) / (1.0 + w[:, None]), (X, rng.normal(size=5))),
 }
 
@@ -165,6 +170,47 @@ def test_a_region_is_told():
     f = lineara.jit(lambda x: np.sum(np.exp(x * 2.0) - 1.0), engine="native")
     (told,) = [s for s in lineara.explain(f, np.ones(20_000)).machine_code if "fused" in s]
     assert told == "fused: f: v, v2, v3, v4 over 20,000 rows, 800 at a time; stored: none"
+
+
+def told_of(text):
+    """Which lines of a definition are fused, and the bytes of its workspace."""
+    code = lowered(check(parse(text)), "f")
+    return [words for words, _ in code.fused], code.workspace
+
+
+def test_lines_go_on_around_a_product():
+    told, _ = told_of("""
+def f(x: f64[200], p: <f64, f64>;) -> (f64[200], <f64, f64>;) =
+  let y: f64[200] = x * x in let q: <f64, f64> = (p;) in let z: f64[200] = sin(y) in (z, q;)
+""")
+    assert told == ["f: y, z over 200 rows; stored: z"]
+
+
+def test_a_name_of_what_is_stored_is_not_stored_again():
+    told, workspace = told_of("""
+def f(x: f64[200];) -> (f64[200,1], f64[200,1];) =
+  let y: f64[200] = x * x in let r: f64[200,1] = reshape[shape=(200,1)](y) in
+  let z: f64[200,1] = sin(r) in (r, z;)
+""")
+    assert told == ["f: y, z over 200 rows; stored: y, z"]
+    assert workspace == 0
+
+
+def test_a_chain_of_calls_needs_memory_for_two_blocks():
+    def chain(n):
+        lines = [f"let x{i + 1}: f64[4000] = tanh(x{i}) in" for i in range(n)]
+        return told_of(f"def f(x0: f64[4000];) -> (f64[4000];) = {' '.join(lines)} (x{n};)")[1]
+
+    assert chain(2) < chain(3) == chain(4) == chain(8)
+
+
+def test_what_is_called_back_is_called_once_for_all_rows(small_blocks):
+    """Python is asked for powers of whole numbers."""
+    x = np.arange(2000) % 7
+    p, native = lineara.jit(lambda x: ((x * 2) ** (x + 1) - 1) * 3).program(x), Native()
+    (y,) = run(p.program, p.name, *p.operands((x,)), engine=native).results
+    assert np.array_equal(y, ((x * 2) ** (x + 1) - 1) * 3)
+    assert [times for times, _ in native.kernel(p.program, p.name).asked] == [1]
 
 
 def test_what_is_left_of_a_block_is_not_copied_for_each_line(monkeypatch):

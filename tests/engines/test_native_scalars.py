@@ -33,6 +33,8 @@ OF_NUMBERS = {
     "atan2 of zero": lambda x: math.atan2(-0.0, x),
     "fmod": lambda x: math.fmod(x, 0.75),
     "fmod by it": lambda x: math.fmod(3.5, x),
+    "remainder": lambda x: x % 0.7,
+    "remainder by it": lambda x: 3.3 % x,
     "gammaln": sp.gammaln,
     "expit": sp.expit,
 }

@@ -149,8 +149,6 @@ def by_loop(
     into: nm.Arr | None = None,
 ) -> Any:
     """The value by the loop of a ufunc, if it has one for these kinds."""
-    if not isinstance(e.primitive, Elementwise | Constant) or e.params:
-        return None
     f = getattr(e.primitive, "ufunc", getattr(np, e.name, None))
     if not isinstance(f, np.ufunc) or f.nout != 1:
         return None
@@ -383,17 +381,13 @@ def written(
     value = rest[0] if rest else None
     kind = nm.kind_of(t)
     parts = ir.parts_of(e.at)
-    fitting = isinstance(x, nm.Arr) and kind is not None
-    fitting = fitting and (value is None or type_of(value).dtype == t.dtype)
-    where = None
-    if fitting and isinstance(x, nm.Arr):
-        with em.trial():
-            where = spot(em, x, parts, at, lambda: None)
-    if where is None or not isinstance(x, nm.Arr) or kind is None:
+    fits = value is None or type_of(value).dtype == t.dtype
+    if not isinstance(x, nm.Arr) or kind is None or not fits:
         return called_back(em, e, at, t)
-    if (value is not None and type_of(value).shape != where.shape) or (
-        em.exact and not where.in_order
-    ):
+    with em.trial():
+        where = spot(em, x, parts, at, lambda: None)
+    fits = where is not None and (value is None or type_of(value).shape == where.shape)
+    if where is None or not fits or (em.exact and not where.in_order):
         return called_back(em, e, at, t)
     where = spot(em, x, parts, at, lambda: called_back(em, e, at, t))
     assert where is not None

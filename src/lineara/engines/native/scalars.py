@@ -126,7 +126,7 @@ def of_booleans(rule: Rule, others: Rule | None) -> Rule:
     """One rule where all are booleans, another one for numbers."""
 
     def chosen(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
-        if all([x.kind == "bool" for x in args]) and kind == "bool":
+        if all([x.kind == "bool" for x in args]):
             return rule(em, kind, args)
         return others(em, kind, args) if others else None
 
