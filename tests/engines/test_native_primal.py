@@ -91,6 +91,11 @@ def packed(x: f64, w: f64;) -> (f64, <f64, f64>;) =
     assert values.follow("value", "packed") is same
 
 
+def test_a_definition_follows_itself_whatever_it_ends_in() -> None:
+    values = Values(check(parse("def f(x: f64;) -> (f64;) = x * x")))
+    assert values.follow("f", "f")
+
+
 def test_what_prints_is_not_joined(capsys: pytest.CaptureFixture[str]) -> None:
     def printed(x: Any) -> Any:
         print(x[0])

@@ -174,7 +174,8 @@ def test_a_region_is_told():
 
 def told_of(text):
     """Which lines of a definition are fused, and the bytes of its workspace."""
-    code = lowered(check(parse(text)), "f")
+    p = check(parse(text))
+    code = lowered(p, *Native().key(p, "f"))
     return [words for words, _ in code.fused], code.workspace
 
 
@@ -194,6 +195,15 @@ def f(x: f64[200];) -> (f64[200,1], f64[200,1];) =
 """)
     assert told == ["f: y, z over 200 rows; stored: y, z"]
     assert workspace == 0
+
+
+def test_a_broadcast_that_no_line_reads_is_no_line():
+    told, _ = told_of("""
+def f(x: f64[200];) -> (f64[200,3], f64[200];) =
+  let y: f64[200] = x * x in let r: f64[200,1] = reshape[shape=(200,1)](y) in
+  let b: f64[200,3] = broadcast_to[shape=(200,3)](r) in let z: f64[200] = sin(y) in (b, z;)
+""")
+    assert told == ["f: y, z over 200 rows; stored: y, z"]
 
 
 def test_a_chain_of_calls_needs_memory_for_two_blocks():
