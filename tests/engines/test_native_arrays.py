@@ -372,3 +372,12 @@ def test_a_part_that_is_one_piece_of_memory_is_not_copied_for_a_loop(part, copie
     agree(p.program, p.name, *p.operands((x,)))
     code = NATIVE.code(p.program, p.name)
     assert len(code.places) - len(code.bound) == copies
+
+
+def test_an_operation_that_has_the_name_of_a_ufunc_and_is_none_is_itself(monkeypatch):
+    """No primitive is so today; one that is declared may be, and must not run the ufunc's loop."""
+    x = T[0, :2, :2]
+    expected = scipy.linalg.expm(x)
+    monkeypatch.setattr(np, "expm", np.negative, raising=False)
+    found = lineara.jit(lambda a: scipy.linalg.expm(a) * 3.125, engine="native")(x)
+    assert np.array_equal(found, expected * 3.125)

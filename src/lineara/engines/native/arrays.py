@@ -149,6 +149,8 @@ def by_loop(
     into: nm.Arr | None = None,
 ) -> Any:
     """The value by the loop of a ufunc, if it has one for these kinds."""
+    if not isinstance(e.primitive, Elementwise | Constant) or e.params:
+        return None  # another function may have a ufunc's name
     f = getattr(e.primitive, "ufunc", getattr(np, e.name, None))
     if not isinstance(f, np.ufunc) or f.nout != 1:
         return None
