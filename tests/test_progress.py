@@ -106,11 +106,19 @@ def test_a_tape_that_takes_most_of_the_memory_warns_with_a_policy(monkeypatch):
     assert told[0].filename == __file__
 
 
+@pytest.fixture
+def told():
+    """Python's own handler: a shell lets what runs in its background ignore interruptions."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt():
     signal.raise_signal(signal.SIGINT)
 
 
-def test_an_interruption_of_the_function_says_where():
+def test_an_interruption_of_the_function_says_where(told):
     same = waiting(interrupt, lambda: None)
     with pytest.raises(KeyboardInterrupt) as e:
         grad(lambda x: chain(same, x))(0.5)
@@ -120,7 +128,7 @@ def test_an_interruption_of_the_function_says_where():
     assert_clean()
 
 
-def test_an_interruption_of_the_sweep_says_where():
+def test_an_interruption_of_the_sweep_says_where(told):
     same = waiting(lambda: None, interrupt)
     with pytest.raises(KeyboardInterrupt) as e:
         grad(lambda x: chain(same, x))(0.5)

