@@ -57,9 +57,11 @@ def seed_of_commit() -> int:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow(reason): runs with --all, and says what takes long")
-    config.option.slow |= config.option.all
+    if config.option.share < 1:
+        raise pytest.UsageError(f"--share {config.option.share}: one in N of a table, N from 1 on")
     if config.option.all:
-        config.option.share = 1
+        config.option.slow, config.option.share = True, 1
+    config.option.all = config.option.slow and config.option.share == 1
     if config.option.bounds:
         importlib.import_module("checked_places").switch_on()
     if hasattr(config, "workerinput"):  # a worker of xdist

@@ -89,6 +89,10 @@ def test_a_loop(share):
 def test_slow():
     pass
 
+@pytest.mark.slow("it asks")
+def test_asks(request):
+    assert request.config.option.all
+
 class TestIt:
     @settings(max_examples=80, deadline=None)
     @given(strategies.integers())
@@ -113,7 +117,7 @@ def said(tmp_path_factory):
         command = [sys.executable, "-m", "pytest", "-q", "-rA", "-s", "--rootdir", root, *options]
         command += ["-p", "no:cacheprovider", "-p", "no:xdist", root]
         ran = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
-        return ran.stdout
+        return ran.stdout + ran.stderr
 
     return run
 
@@ -132,7 +136,7 @@ def test_a_share_of_a_table_is_drawn_by_the_seed(said):
     assert first == {"test_a_loop", "TestIt::test_many"} | {f"test_a_table[{k}]" for k in lines}
     assert first != other
     assert len(first) == len(other) == 12
-    assert len(every) == 83
+    assert len(every) == 84
     assert first | other | {"test_slow"} <= every
     assert "test_slow" in fourth
     assert len(fourth) == 23
@@ -143,6 +147,16 @@ def test_a_share_of_a_table_is_drawn_by_the_seed(said):
 )
 def test_hypothesis_draws_a_share_of_its_examples(said, options, times):
     assert said("--seed", "1", *options).count("drawn ") == times + 1  # and the last line
+
+
+def test_slow_tests_and_whole_tables_are_all(said):
+    """Tests ask for `all` themselves, and draw more then."""
+    assert "1 passed" in said("--seed", "1", "--slow", "--share", "1", "-k", "asks")
+    assert "1 failed" in said("--seed", "1", "--slow", "--share", "2", "-k", "asks")
+
+
+def test_no_share_of_none(said):
+    assert "--share 0: one in N of a table, N from 1 on" in said("--seed", "1", "--share", "0")
 
 
 def test_a_run_has_fewer_than_6500_items(request):
