@@ -107,7 +107,7 @@ def test_a_tape_that_takes_most_of_the_memory_warns_with_a_policy(monkeypatch):
 
 
 @pytest.fixture
-def told():
+def pythons_handler():
     """Python's own handler: a shell lets what runs in its background ignore interruptions."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
@@ -118,7 +118,7 @@ def interrupt():
     signal.raise_signal(signal.SIGINT)
 
 
-def test_an_interruption_of_the_function_says_where(told):
+def test_an_interruption_of_the_function_says_where(pythons_handler):
     same = waiting(interrupt, lambda: None)
     with pytest.raises(KeyboardInterrupt) as e:
         grad(lambda x: chain(same, x))(0.5)
@@ -128,7 +128,7 @@ def test_an_interruption_of_the_function_says_where(told):
     assert_clean()
 
 
-def test_an_interruption_of_the_sweep_says_where(told):
+def test_an_interruption_of_the_sweep_says_where(pythons_handler):
     same = waiting(lambda: None, interrupt)
     with pytest.raises(KeyboardInterrupt) as e:
         grad(lambda x: chain(same, x))(0.5)
