@@ -585,6 +585,15 @@ class Emitter(Code):
         self.back_to(places)
 
     @contextmanager
+    def elsewhere(self, place: int) -> Iterator[None]:
+        """What is emitted in the block stands in the empty line at a place."""
+        end, label = len(self.lines), self.label
+        yield
+        self.lines[place] = "\n".join(self.lines[end:])
+        del self.lines[end:]
+        self.label = label
+
+    @contextmanager
     def each(self, n: int, rolled: bool = False) -> Iterator[nm.Num]:
         """A loop over n elements; gives the position.  LLVM unrolls none that is `rolled`."""
         r = nm.Round(n)

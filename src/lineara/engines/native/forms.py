@@ -5,11 +5,12 @@ meet numbers are chosen by the block that was left, and arrays lie in one buffer
 numbers in registers and arrays in buffers that are its own for all rounds; what it stacks goes to
 `stacks`.  The body of a loop is looked at once before it is emitted: a whole number that grows by
 a constant each round is affine in the rounds and not carried at all; and booleans that stay true,
-once all are true, are constants of a second loop, which goes on from the round where they are.
+once all are true, are constants of a second loop, which goes on from the round where they are.  A
+while loop that such a number ends has as many rounds as are told when it begins, and is a scan.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from lineara.engines.native import numbers as nm
 from lineara.engines.native import stacks
@@ -36,7 +37,7 @@ def applied(
         case Scan():
             return scan(em, e, args, wanted)
         case While():
-            return while_(em, e, args)
+            return while_(em, e, args, wanted)
     raise nm.Refused(f"it has {e.head()}")
 
 
@@ -288,7 +289,13 @@ class Rounds:
 # --- loops ----------------------------------------------------------------------------------------
 
 
-def scan(em: Emitter, e: Scan, args: list[nm.Held], wanted: Sequence[bool]) -> Sequence[nm.Held]:
+def scan(
+    em: Emitter,
+    e: Scan,
+    args: list[nm.Held],
+    wanted: Sequence[bool],
+    count: nm.Num | None = None,
+) -> Sequence[nm.Held]:
     """n rounds, in one direction or the other; what no wanted result needs is not carried."""
     k, c = e.nk, e.nk + e.nc
     carries, given = em.demand.carries(e, tuple(wanted))
@@ -298,8 +305,9 @@ def scan(em: Emitter, e: Scan, args: list[nm.Held], wanted: Sequence[bool]) -> S
     d = em.program.defs[e.body]
     if e.n is not None and not isinstance(e.n, int):
         raise nm.Refused("it has a loop whose number of rounds is a dimension")
-    r = nm.Round(e.n)
-    count = nm.constant("i64", e.n) if e.n is not None else counted(xs)
+    if count is None:
+        count = nm.constant("i64", e.n) if e.n is not None else counted(xs)
+    r = nm.Round(e.n, count.affine)
     carried = Carried(em, cs, [*ks, *xs])
     step = Step(em, e, carried, r, ks, xs, count, (*carries, *wanted[e.nc :]))
     types = [em.program.unfold(t) for t in d.results[e.nc :]]
@@ -342,17 +350,19 @@ class Step:
     ) -> None:
         self.em, self.e, self.carried, self.r = em, e, carried, r
         self.ks, self.xs, self.count, self.wanted = ks, xs, count, wanted
-        spent = operations(em.program, e.body)
-        is_long = r.n is None or spent * r.n >= LONG
-        self.asks: int | None = between_questions(spent) if is_long else None
+        self.spent = operations(em.program, e.body)
+        ends = count.affine.range() if count.affine is not None else None
+        self.longest: float = math.inf if ends is None else self.spent * ends[1]
+        is_long = self.longest >= LONG
+        self.asks: int | None = between_questions(self.spent) if is_long else None
 
     def position(self) -> nm.Num:
         """Where the rows of the round are."""
         i = nm.Affine(0, ((self.r, 1),))
         if self.e.direction == "fwd":
             return nm.Num("i64", affine=i)
-        if self.r.n is not None:
-            return nm.Num("i64", affine=nm.Affine(self.r.n - 1).plus(i, -1))
+        if self.count.affine is not None:
+            return nm.Num("i64", affine=self.count.affine.plus(nm.Affine(-1)).plus(i, -1))
         em = self.em
         last = em.let(f"sub i64 {em.text(self.count)}, 1")
         return nm.Num("i64", em.let(f"sub i64 {last}, {self.r.register}"))
@@ -365,6 +375,35 @@ class Step:
         results = self.em.call(self.e.body, given, self.wanted)
         pairs = zip(results, self.wanted, strict=True)
         return [x if is_wanted else nm.UNREAD for x, is_wanted in pairs]
+
+
+def signs_of(initial: Sequence[Plain]) -> dict[int, nm.Round]:
+    """What stands for the whole numbers among carries, known as they are at first, in any round."""
+    signs = {i: nm.Round(None) for i, x in enumerate(initial) if isinstance(x, nm.Num) and x.affine}
+    for i, sign in signs.items():
+        sign.register = f"%sign{i}"
+    return signs
+
+
+def symbols(initial: Sequence[Plain], signs: dict[int, nm.Round]) -> list[nm.Num | None]:
+    """Of each carry the number that a sign stands for."""
+    return [
+        nm.Num("i64", affine=nm.Affine(0, ((signs[i], 1),))) if i in signs else None
+        for i in range(len(initial))
+    ]
+
+
+def grown(
+    r: nm.Round, sign: nm.Round, first: Plain, after: Plain
+) -> tuple[nm.Affine, nm.Affine] | None:
+    """A number before and after any round, if each round adds a constant to it."""
+    assert isinstance(first, nm.Num)
+    assert first.affine is not None
+    a = after.affine if isinstance(after, nm.Num) else None
+    if a is None or a.terms != ((sign, 1),):
+        return None
+    number = first.affine.plus(nm.Affine(0, ((r, a.constant),) if a.constant else ()))
+    return number, number.plus(nm.Affine(a.constant))
 
 
 def looked_at(em: Emitter, step: Step, known: Sequence[nm.Num | None]) -> list[Plain]:
@@ -382,30 +421,14 @@ def looked_at(em: Emitter, step: Step, known: Sequence[nm.Num | None]) -> list[P
 def rounds(em: Emitter, step: Step, rows: "stacks.Rows") -> Sequence[nm.Held]:
     """The rounds of a scan, and its results."""
     r, initial = step.r, step.carried.initial
-    signs = {i: nm.Round(None) for i, x in enumerate(initial) if isinstance(x, nm.Num) and x.affine}
-    for i, sign in signs.items():
-        sign.register = f"%sign{i}"
-    symbols = [
-        nm.Num("i64", affine=nm.Affine(0, ((signs[i], 1),))) if i in signs else None
-        for i in range(len(initial))
-    ]
+    signs = signs_of(initial)
     told = {i: nm.UNREAD for i, x in enumerate(initial) if x is nm.UNREAD}
-    signs = {i: sign for i, sign in signs.items() if i not in told}
-    if signs and not em.trying:
-        after = looked_at(em, step, symbols)
-        for i, sign in signs.items():
-            grown, first = after[i], initial[i]
-            assert isinstance(first, nm.Num)
-            assert first.affine is not None
-            a = grown.affine if isinstance(grown, nm.Num) else None
-            if a is None or a.terms != ((sign, 1),):
-                continue
-            number = first.affine.plus(
-                nm.Affine(0, ((r, a.constant),)) if a.constant else nm.Affine(0)
-            )
-            last = number.plus(nm.Affine(a.constant))
-            if number.fits() and last.fits():
-                told[i] = nm.Num("i64", affine=number)
+    if signs.keys() - told.keys() and not em.trying:
+        after = looked_at(em, step, symbols(initial, signs))
+        for i in signs.keys() - told.keys():
+            number = grown(r, signs[i], initial[i], after[i])
+            if number is not None and all([a.fits() for a in number]):
+                told[i] = nm.Num("i64", affine=number[0])
     flags = [i for i, x in enumerate(initial) if isinstance(x, nm.Num) and x.kind == "bool"]
     true = nm.constant("bool", True)
     steady = False
@@ -420,13 +443,14 @@ def rounds(em: Emitter, step: Step, rows: "stacks.Rows") -> Sequence[nm.Held]:
     fixed = flags if steady else []
     _, numbers = once(em, step, rows, told, fixed, start, begun, [])
     ends: list[nm.Num | None] = []
+    whole = step.count.affine
     for i, x in enumerate(numbers):
         if x is nm.UNREAD:
             ends.append(x)
-        elif i in told and r.n is not None:
+        elif i in told and whole is not None:
             a = told[i].affine
             assert a is not None
-            ends.append(nm.Num("i64", affine=a.at(r, nm.Affine(r.n))))
+            ends.append(nm.Num("i64", affine=a.at(r, whole)))
         elif i in fixed:
             before = begun[i]
             ends.append(before if isinstance(before, nm.Num) else None)
@@ -456,6 +480,8 @@ def once(
         assert isinstance(x, nm.Num)
         first.append((nm.LLVM[x.kind], em.text(x)))
     total = em.text(step.count)
+    if not step.asks and step.r.n is None and step.longest >= SHORT:
+        asked(em, em.let(f"icmp ugt i64 {total}, {int(SHORT / step.spent)}"))
     registers = loop.begin(first)
     step.r.register = registers[0]
     numbers: list[nm.Num | None] = []
@@ -496,8 +522,78 @@ def once(
     return registers[0], numbers
 
 
-def while_(em: Emitter, e: While, args: list[nm.Held]) -> Sequence[nm.Held]:
+LEFT: dict[str, Callable[[nm.Affine, nm.Affine], nm.Affine]] = {
+    "slt": lambda x, w: w.plus(x, -1),
+    "sle": lambda x, w: w.plus(x, -1).plus(nm.Affine(1)),
+    "sgt": lambda x, w: x.plus(w, -1),
+    "sge": lambda x, w: x.plus(w, -1).plus(nm.Affine(1)),
+}
+"""What is positive where a comparison holds."""
+Compared = tuple[str, nm.Affine, nm.Affine]
+
+
+def compared(go: nm.Held, at: Callable[[nm.Affine], nm.Affine | None]) -> Compared | None:
+    """The comparison of numbers that rounds tell which a condition is."""
+    how, *pair = (isinstance(go, nm.Num) and go.compared) or ("",)
+    told = [at(x.affine) for x in pair if isinstance(x, nm.Num) and x.affine is not None]
+    x, w = told if len(told) == 2 else (None, None)
+    return None if how not in LEFT or x is None or w is None else (str(how), x, w)
+
+
+def rounds_of(em: Emitter, e: While, args: Sequence[nm.Held]) -> nm.Num | None:
+    """How many rounds a while loop has that is over when a number has come to another one.
+
+    What is left between them gets less by one in each round, and nothing overflows on the way.
+    """
+    ks, cs = args[: e.nk], args[e.nk :]
+    p, d = [em.program.defs[f] for f in e.functions]
+    if em.trying or em.demand.fails(p.name):
+        return None
+    with em.trial():
+        (go,) = em.call(p.name, [*ks, *cs][: len(p.params)])
+        carried = Carried(em, cs, ks)
+        initial = carried.initial
+        signs = signs_of(initial)
+        numbers = [
+            None if isinstance(x, nm.Arr) else s or nm.Num(x.kind, f"%try{i}")
+            for i, (x, s) in enumerate(zip(initial, symbols(initial, signs), strict=True))
+        ]
+        with em.memory_of([*carried.buffers.values()]):
+            results = em.call(d.name, [*ks, *carried.values(numbers)])[: len(cs)]
+            (again,) = em.call(p.name, [*ks, *results][: len(p.params)])
+    after = [leaf for value in results for leaf in leaves(value)]
+    r = nm.Round(None)
+    known = {sign: grown(r, sign, initial[i], after[i]) for i, sign in signs.items()}
+
+    def in_round(a: nm.Affine) -> nm.Affine | None:
+        for sign in [sign for sign, _ in a.terms if sign in known]:
+            number = known[sign]
+            if number is None:
+                return None
+            a = a.at(sign, number[0])
+        return a
+
+    last, first = compared(again, in_round), compared(go, lambda a: a)
+    rest = LEFT[last[0]](*last[1:]) if last else nm.Affine(0)
+    if dict(rest.terms).get(r) != -1:
+        return None
+    r.most = n = rest.at(r, nm.Affine(-1))  # what was left before the first round
+    ends = n.range()
+    told = [a for how in (last, first) if how for a in how[1:]]
+    if ends is None or not all([a.fits() for a in (n, *told)]):
+        return None
+    begins = isinstance(go, nm.Num) and go.constant is True and ends[0] >= 1
+    if first is not None:
+        begins = ends[0] >= 0 and LEFT[first[0]](*first[1:]).plus(n, -1) == nm.Affine(0)
+    return nm.Num("i64", affine=n) if begins else None
+
+
+def while_(em: Emitter, e: While, args: list[nm.Held], wanted: Sequence[bool]) -> Sequence[nm.Held]:
     """Rounds while a condition holds."""
+    count = rounds_of(em, e, args)
+    if count is not None:
+        loop = Scan(e.args, (e.body,), None, "fwd", e.nk, len(args) - e.nk, 0)
+        return scan(em, loop, args, wanted, count)
     ks, cs = args[: e.nk], args[e.nk :]
     args.clear()
     p, d = [em.program.defs[f] for f in e.functions]
@@ -548,7 +644,11 @@ def between_questions(spent: float) -> int:
 
 def interrupted(em: Emitter, done: str, rounds: int) -> None:
     """Once in so many rounds a loop that may be long asks whether Python wants to stop it."""
-    asks = em.let(f"icmp eq i64 {em.let(f'and i64 {done}, {rounds - 1}')}, {rounds - 1}")
+    asked(em, em.let(f"icmp eq i64 {em.let(f'and i64 {done}, {rounds - 1}')}, {rounds - 1}"))
+
+
+def asked(em: Emitter, asks: str) -> None:
+    """Where a condition holds, ask whether Python wants to stop the run."""
     on, ask = em.name("on"), em.name("ask")
     em.branch(asks, ask, on)
     em.block(ask)
@@ -559,3 +659,6 @@ def interrupted(em: Emitter, done: str, rounds: int) -> None:
 
 LONG = 2**26
 """Operations of a counted loop, some tenths of a second, from which on it can be interrupted."""
+SHORT = 2**20
+"""Operations of a loop that is counted when it begins, some tenths of a millisecond, from which on
+Python is asked before it."""

@@ -206,7 +206,7 @@ def _assembled(
     for line, used, held in em.emptied:
         if not em.kept_arenas.intersection(held):
             em.lines[line] = f"  store i64 0, ptr {used}"
-    lines = [line for line in em.lines if line]
+    lines = "\n".join([line for line in em.lines if line]).split("\n")
     functions: list[str] = []
     if len(lines) > LONG:
         lines, functions = _cut(em, lines, parameters)

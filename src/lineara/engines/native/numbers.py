@@ -11,6 +11,7 @@ known, so that neither a check of an index nor one of an overflow is left of it.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import NamedTuple
 
 from lineara.facts.types import ArrayType
@@ -25,12 +26,20 @@ class Refused(Exception):
     """Why a program is not lowered."""
 
 
-class Round:
-    """The rounds of one loop: how many there are, and the register that counts them."""
+SERIAL = count()
 
-    def __init__(self, n: int | None) -> None:
+
+class Round:
+    """The rounds of one loop: how many there are, and the register that counts them.
+
+    `most` is how many there are in the rounds of the loops around, which were made before it.
+    """
+
+    def __init__(self, n: int | None, most: "Affine | None" = None) -> None:
         self.n = n
+        self.most = most if n is None else Affine(max(n, 1))
         self.register = ""
+        self.serial: int = next(SERIAL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +68,19 @@ class Affine:
         return rest.plus(value, k) if k else self
 
     def range(self) -> tuple[int, int] | None:
-        """The least and the greatest value; None where the rounds are not known."""
-        low = high = self.constant
-        for r, k in self.terms:
-            if r.n is None:
+        """Bounds of what it is wherever code runs; None where the rounds are not known."""
+        ends = [self.end(sign) for sign in (-1, 1)]
+        return None if None in ends else (ends[0], ends[1])  # type: ignore[return-value]
+
+    def end(self, sign: int) -> int | None:
+        """The greatest value, or the least: each loop in its first round or its last one."""
+        a = self
+        while a.terms:
+            r, k = max(a.terms, key=lambda term: term[0].serial)  # others do not depend on it
+            if r.most is None:
                 return None
-            ends = 0, k * max(r.n - 1, 0)
-            low, high = low + min(ends), high + max(ends)
-        return low, high
+            a = a.at(r, r.most.plus(Affine(-1)) if k * sign > 0 else Affine(0))
+        return a.constant
 
     def fits(self) -> bool:
         """Whether every value it takes is an i64."""
@@ -81,6 +95,7 @@ class Num(NamedTuple):
     register: str = ""
     constant: float | bool | None = None  # of an f64 or a bool
     affine: Affine | None = None  # of an i64
+    compared: "tuple[str, Num, Num] | None" = None  # of a bool: the comparison that it is of
 
 
 class Buffer:

@@ -279,7 +279,8 @@ def compared(floating: str, signed: str, booleans: str, known: Callable[..., Any
             "i64": (f"icmp {signed}", "i64"),
             "bool": (f"icmp {booleans}", "i1"),
         }[x.kind]
-        return Num("bool", em.let(f"{how} {t} {em.text(x)}, {em.text(w)}"))
+        y = em.let(f"{how} {t} {em.text(x)}, {em.text(w)}")
+        return Num("bool", y, compared=(signed, x, w) if x.kind == "i64" else None)
 
     return rule
 

@@ -2,7 +2,8 @@
 
 A constant, and a whole number that is affine in the rounds, is a part of the row as it is: it is
 never stored, and where a row is read the rounds are those of the reader.  Columns of a loop whose
-rounds are counted have their size; those of a while loop are arenas, which double.
+rounds are known have their size; others are arenas, which double: where they are counted before
+the first round there is room for them all, and each has its row at its place after the first one.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,6 +33,9 @@ class Rows:
     r: nm.Round
     count: nm.Num | None
     position: nm.Num
+    end: nm.Num
+    before: int
+    reserved: str
 
     def __init__(
         self,
@@ -50,26 +54,34 @@ class Rows:
         self.turned: nm.Num = nm.Num(
             "i64", affine=itself
         )  # the round, told by the place of its row
-        if backwards and r.n is not None:
-            self.turned = nm.Num("i64", affine=nm.Affine(r.n - 1).plus(itself, -1))
+        whole = count.affine if count is not None else None
+        if backwards and whole is not None:
+            last = whole.plus(nm.Affine(-1))
+            self.turned = nm.Num("i64", affine=last.plus(itself, -1))
+        elif backwards and self.grows:
+            raise nm.Refused("a loop goes back over the rounds of a while loop and stacks values")
         if self.grows:
-            if backwards:
-                raise nm.Refused(
-                    "a loop goes back over the rounds of a while loop and stacks values"
-                )
             self.used, self.capacity = [em.at_entry("alloca i64") for _ in range(2)]
             for place in (self.used, self.capacity):
                 em.entry.append(f"  store i64 0, ptr {place}")
             em.emptied.append((len(em.lines), self.used, self.arenas))
             em.line("")
-            self.begin: str = em.let(f"load i64, ptr {self.used}")
+            self.begin: nm.Num = nm.Num("i64", em.let(f"load i64, ptr {self.used}"))
+            if count is not None:
+                self.end = plus(em, self.begin, count)
+                self.before = len(em.lines)
+                em.line("")
+                em.block(em.name("reserved"))
+                self.reserved = em.label
 
     def push(self, position: nm.Num, values: Sequence[nm.Held]) -> None:
         """Put the values of a round to the rows."""
         em = self.em
         self.position = position
-        if self.grows:
+        if self.grows and self.count is None:
             self.position = nm.Num("i64", em.let(f"load i64, ptr {self.used}"))
+        elif self.grows:
+            self.position = plus(em, self.begin, position)
         self.rows = []
         self.todo: list[tuple[nm.Num | nm.Arr, nm.Column]] = []
         for value, t in zip(values, self.types, strict=True):
@@ -79,13 +91,17 @@ class Rows:
                 self.rows.append(self.column(value))
             else:
                 self.rows.append(self.stored(value))
-        if self.grows:
+        if self.grows and self.count is None:
+            self.end = plus(em, self.position, nm.constant("i64", 1))
             self.grow()
+        elif self.grows:
+            with em.elsewhere(self.before):
+                self.grow()
+                em.jump(self.reserved)
         for value, column in self.todo:
             self.store(value, column)
-        if self.grows:
-            more = em.let(f"add i64 {em.text(self.position)}, 1")
-            em.line(f"store i64 {more}, ptr {self.used}")
+        if self.grows and self.count is None:
+            em.line(f"store i64 {em.text(self.end)}, ptr {self.used}")
 
     def stored(self, value: nm.Held) -> nm.Held:
         """What stands for a value in the row."""
@@ -160,20 +176,25 @@ class Rows:
             em.copy(value, into)
 
     def grow(self) -> None:
-        """Make room for one row more."""
+        """Make room up to the end."""
         em = self.em
-        place = em.text(self.position)
-        room = em.let(f"load i64, ptr {self.capacity}")
-        on, full = em.name("on"), em.name("full")
-        em.branch(em.let(f"icmp ult i64 {place}, {room}"), on, full)
+        if not self.arenas:
+            return
+        sizes = [max(arena.nbytes, 1) for arena in self.arenas]
+        room, end = em.let(f"load i64, ptr {self.capacity}"), em.text(self.end)
+        on, full, sane = em.name("on"), em.name("full"), em.name("sane")
+        em.branch(em.let(f"icmp ule i64 {end}, {room}"), on, full)
         em.block(full)
-        doubled = em.let(f"mul i64 {room}, 2")
-        first = em.let(f"icmp eq i64 {room}, 0")
-        wanted = em.let(f"select i1 {first}, i64 {FEW}, i64 {doubled}")
+        em.branch(em.let(f"icmp ule i64 {end}, {2**62 // max(sizes)}"), sane, "exhausted")
+        em.block(sane)
+        larger = em.outside("llvm.umax.i64", "i64 (i64, i64)")
+        wanted = em.let(f"mul i64 {room}, 2")
+        for least in (str(FEW), end):
+            wanted = em.let(f"call i64 {larger}(i64 {wanted}, i64 {least})")
         renew = em.outside("c.realloc", "ptr (ptr, i64)")
-        for arena in self.arenas:
+        for arena, size in zip(self.arenas, sizes, strict=True):
             old = em.let(f"load ptr, ptr {arena.register}")
-            nbytes = em.let(f"mul i64 {wanted}, {max(arena.nbytes, 1)}")
+            nbytes = em.let(f"mul i64 {wanted}, {size}")
             new = em.let(f"call ptr {renew}(ptr {old}, i64 {nbytes})")
             fine = em.name("fine")
             em.branch(em.let(f"icmp eq ptr {new}, null"), "exhausted", fine)
@@ -187,10 +208,13 @@ class Rows:
         """The stacks, once the loop is over."""
         em = self.em
         if self.grows:
-            now = em.let(f"load i64, ptr {self.used}")
-            n = nm.Num("i64", em.let(f"sub i64 {now}, {self.begin}"))
-            base = nm.Num("i64", self.begin)
-            return [nm.Stk(self.r, n, base, row) for row in self.rows]
+            n = self.count
+            if n is None:
+                now = em.let(f"load i64, ptr {self.used}")
+                n = nm.Num("i64", em.let(f"sub i64 {now}, {em.text(self.begin)}"))
+            else:
+                em.line(f"store i64 {em.text(self.end)}, ptr {self.used}")
+            return [nm.Stk(self.r, n, self.begin, row) for row in self.rows]
         made: list[nm.Held] = []
         for row, t in zip(self.rows, self.types, strict=True):
             if row is nm.UNREAD:
