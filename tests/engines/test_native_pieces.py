@@ -70,6 +70,20 @@ def test_loops_branches_and_vectors_are_cut_around(engine, cut):
     assert bool(cut) == (engine == "native")
 
 
+def single(x, k):
+    y = x[0] * k
+    for i in range(4):
+        y = y * np.float32(0.5) + x[i] if x[i] > 0.5 else y - np.float32(np.float64(y) * i)
+    m = np.outer(x, x) + np.float32(y)
+    return m @ x, np.float32(0.1) * y, np.max(m) > y
+
+
+def test_float32s_and_vectors_of_them_cross_cuts(cut):
+    p = lineara.jit(single).program(X.astype(np.float32), 3)
+    agree(p.program, p.name, *p.operands((X.astype(np.float32), 3)))
+    assert all(["@piece9(" in code.text for code in cut])
+
+
 def straight(n):
     """n operations in a row, on two numbers."""
     lines = [f"let x{k + 1}: f64 = sin(x{k}) in let y{k + 1}: f64 = x{k + 1} - y{k} in"

@@ -66,7 +66,7 @@ def primitive(
     kind = nm.kind_of(t)
     if getattr(e.primitive, "pythons", False):
         kinds = {x.kind for x in numbers}
-        if "bool" in kinds or (e.name.startswith("math_") and kinds - {"f64"}):
+        if "bool" in kinds or (e.name.startswith("math_") and "i64" in kinds):
             raise nm.Refused(f"it has {e.name} of numbers that are no floats")
     y: nm.Held = None
     if len(numbers) == len(args) and kind is not None and not t.shape:
@@ -202,9 +202,14 @@ def number_by_loop(em: Emitter, name: str, loop: Loop, args: list[nm.Num], kind:
 
 
 def loop_kinds(f: np.ufunc, kinds: tuple[str, ...]) -> tuple[str, ...]:
-    """The kinds that NumPy casts arguments to: of the first loop that they fit safely, or none."""
+    """The kinds that NumPy casts arguments to, or none.
+
+    They are those of the loop for just these kinds, else of the first that they fit safely.
+    """
     if "" in kinds:
         return ()
+    if "".join([CODES[k] for k in kinds]) in [types.partition("->")[0] for types in f.types]:
+        return kinds
     given = [np.dtype(CODES[k]) for k in kinds]
     for types in f.types:
         codes = types.partition("->")[0]
@@ -495,16 +500,17 @@ def cast(
 
 
 def in_numpys_order(em: Emitter, x: Plain, t: ArrayType) -> Plain | None:
-    """The sum of a row of f64, by NumPy's loop: it adds in NumPy's order."""
-    if not isinstance(x, nm.Arr) or x.type.ndim != 1 or t.shape or nm.kind_of(x.type) != "f64":
+    """The sum of a row of floats, by NumPy's loop: it adds in NumPy's order."""
+    kind = nm.kind_of(t)
+    if not isinstance(x, nm.Arr) or x.type.ndim != 1 or t.shape or x.type.dtype != t.dtype:
         return None
-    loop = adds_as_sum()
-    if loop is None:
+    loop = adds_as_sum(kind) if kind in nm.FLOATS else None
+    if loop is None or kind is None:
         return None
-    total = boxed(em, nm.constant("f64", 0.0))
-    f, data = named_loop(em, "numpy.add.f64f64.f64", loop)
-    looped(em, f, data, [total, em.address(x), total], x.type.size, [0, 8, 0])
-    return nm.Num("f64", em.let(f"load double, ptr {total}"))
+    total = boxed(em, nm.constant(kind, 0.0))
+    f, data = named_loop(em, f"numpy.add.{kind}{kind}.{kind}", loop)
+    looped(em, f, data, [total, em.address(x), total], x.type.size, [0, t.dtype.itemsize, 0])
+    return nm.Num(kind, em.let(f"load {nm.LLVM[kind]}, ptr {total}"))
 
 
 def summed(

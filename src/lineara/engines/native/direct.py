@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.engines.native.numbers import kind_of
+from lineara.engines.native.numbers import LLVM, kind_of
 from lineara.engines.native.symbols import FIELDS, address_of, array_maker
 from lineara.facts.types import ArrayType
 
@@ -223,12 +223,15 @@ class Text:
             if t.shape:
                 self.lent(x, i, t)
                 continue
-            kind, read, failed = "double", "PyFloat_AsDouble", "fcmp oeq double {}, -1.0"
-            if kind_of(t) == "i64":
-                kind, read, failed = "i64", "PyLong_AsLongLong", "icmp eq i64 {}, -1"
+            kind = kind_of(t)
+            read, failed = "PyFloat_AsDouble", "fcmp oeq double {}, -1.0"
+            if kind == "i64":
+                read, failed = "PyLong_AsLongLong", "icmp eq i64 {}, -1"
             value = self.call(read, x)
-            self.put(value, kind, i)
             odd = self.let(failed.format(value))
+            if kind == "f32":
+                value = self.let(f"fptrunc double {value} to float")
+            self.put(value, LLVM[kind or ""], i)
             self.names += 1
             ask, fine = f"ask{self.names}", f"fine{self.names}"
             self.line(f"br i1 {odd}, label %{ask}, label %{fine}")
@@ -263,7 +266,10 @@ class Text:
             elif kind == "i64":
                 y = self.call("PyLong_FromLongLong", self.let(f"load i64, ptr {word}"))
             else:
-                y = self.call("PyFloat_FromDouble", self.let(f"load double, ptr {word}"))
+                value = self.let(f"load {LLVM[kind or '']}, ptr {word}")
+                if kind == "f32":
+                    value = self.let(f"fpext float {value} to double")
+                y = self.call("PyFloat_FromDouble", value)
             self.there(y, "over")
             place = self.at("%made", i)
             self.line(f"store ptr {y}, ptr {place}")

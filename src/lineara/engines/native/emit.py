@@ -549,10 +549,10 @@ class Emitter(Code):
             return
         if not self.doubt:
             self.doubt = "%doubt"
-        size = self.let(
-            f"call double {self.outside('llvm.fabs.f64', 'double (double)')}(double {self.text(x)})"
-        )
-        odd = self.let(f"fcmp uge double {size}, 0x7FF0000000000000")
+        t = nm.LLVM[x.kind]
+        f = self.outside(f"llvm.fabs.{x.kind}", f"{t} ({t})")
+        size = self.let(f"call {t} {f}({t} {self.text(x)})")
+        odd = self.let(f"fcmp uge {t} {size}, 0x7FF0000000000000")
         before = self.let("load i1, ptr %doubt")
         self.line(f"store i1 {self.let(f'or i1 {before}, {odd}')}, ptr %doubt")
 

@@ -7,7 +7,8 @@ An axis is a length and how many elements apart its places are in each operand. 
 the last axis lie beside each other in the operands too, whole rows are added, one s after the
 other; else each result is made alone.  A long sum of what lies beside each other has 32 partial
 sums, place i in the one i mod 32, which are added in a fixed order; so its rounding is the same on
-every processor, and not NumPy's.  Larger products of matrices are the BLAS of SciPy.
+every processor, and not NumPy's.  A result of float32 that is made alone and has none is a sum of
+float64, rounded at the end.  Larger products of matrices are the BLAS of SciPy.
 """
 
 import math
@@ -64,8 +65,9 @@ def combined(em: Emitter, how: How, kind: str, a: nm.Num, b: nm.Num) -> nm.Num:
         y = RULES["add"](em, kind, [a, b])
         assert y is not None
         return y
-    f = em.outside(f"llvm.{how.rule}.f64", "double (double, double)")
-    return nm.Num("f64", em.let(f"call double {f}(double {em.text(a)}, double {em.text(b)})"))
+    t = nm.LLVM[kind]
+    f = em.outside(f"llvm.{how.rule}.{kind}", f"{t} ({t}, {t})")
+    return nm.Num(kind, em.let(f"call {t} {f}({t} {em.text(a)}, {t} {em.text(b)})"))
 
 
 def term(em: Emitter, args: Sequence[Plain], at: Sequence[nm.Num], kind: str) -> nm.Num:
@@ -101,9 +103,10 @@ def folded(
     def alone(at: Sequence[nm.Num], begin: nm.Num) -> nm.Num:
         """One result, whose operands begin at these offsets."""
         if so_far is None and how is SUM and is_long(args, sums):
-            return long_sum(em, args, at, sums[0].n)
+            return long_sum(em, args, at, sums[0].n, kind)
         counted = how is SUM and {nm.kind_of(type_of(x)) for x in args} == {"bool"}
-        of, first = ("i64", initial(how, "i64")) if counted else (kind, begin)
+        of = "i64" if counted else "f64" if how is SUM and kind == "f32" else kind
+        first = begin if of == kind else initial(how, of)
         cell = em.at_entry(f"alloca {nm.LLVM[of]}")
         em.line(f"store {nm.LLVM[of]} {em.text(first)}, ptr {cell}")
         with em.nest([a.n for a in sums], *steps(sums, len(args))) as more:
@@ -112,11 +115,12 @@ def folded(
             y = combined(em, how, of, now, term(em, args, places, of))
             em.line(f"store {nm.LLVM[of]} {em.text(y)}, ptr {cell}")
         y = nm.Num(of, em.let(f"load {nm.LLVM[of]}, ptr {cell}"))
-        if not counted:
+        if of == kind:
             return y
-        count = converted(em, y, kind)
-        assert count is not None, "a count has every kind"
-        return combined(em, how, kind, begin, count)  # whole numbers, so the order is free
+        total = converted(em, y, kind)
+        assert total is not None, "a count has every kind, and a double may be rounded"
+        # of whole numbers the order is free; of float32 nothing was there before
+        return combined(em, how, kind, begin, total)
 
     sums = merged_axes(sums)
     if sums and not is_long(args, sums):
@@ -130,13 +134,13 @@ def folded(
         y = so_far or em.array(t)
     shape = [a.n for a in outs]
     own = strides_of(shape)
-    row = next((i for i in reversed(range(len(outs))) if outs[i].n != 1), None)
-    if row is not None and sums and set(outs[row].steps) in ({1}, {0, 1}):
+    row = row_among(outs, sums)
+    if row is not None:
         if so_far is None:
             filled(em, start, y)
         rest = [a for i, a in enumerate(outs) if i != row]
         mine = [k for i, k in enumerate(own) if i != row]
-        if outs[row].n <= WIDE and {nm.kind_of(type_of(x)) for x in args} == {kind} == {"f64"}:
+        if outs[row].n <= WIDE and is_of_floats(args, kind):
             with em.nest([a.n for a in rest], *steps(rest, len(args)), mine) as (*at, to):
                 row_of(em, args, at, outs[row], sums, how, y, to)
             return y
@@ -149,6 +153,17 @@ def folded(
     with em.nest(shape, *steps(outs, len(args)), own) as (*at, to):
         em.store(alone(at, em.load(y, to) if so_far else start), y, to)
     return y
+
+
+def row_among(outs: Sequence[Axis], sums: Sequence[Axis]) -> int | None:
+    """The last axis of the results, if they lie beside each other in the operands too."""
+    row = next((i for i in reversed(range(len(outs))) if outs[i].n != 1), None)
+    return row if row is not None and sums and set(outs[row].steps) in ({1}, {0, 1}) else None
+
+
+def is_of_floats(args: Sequence[Plain], kind: str) -> bool:
+    """Whether operands and results are floats of one kind."""
+    return {nm.kind_of(type_of(x)) for x in args} == {kind} and kind in nm.FLOATS
 
 
 def packed(
@@ -195,9 +210,11 @@ def row_of(
     """Results that lie beside each other and go on from what y has: a vector while it is folded."""
     if not row.n:  # LLVM has no vector of none
         return
-    vector = f"<{row.n} x double>"
+    kind = nm.kind_of(y.type) or ""
+    t, near = nm.LLVM[kind], f"align {y.type.dtype.itemsize}"
+    vector = f"<{row.n} x {t}>"
     cell = em.at_entry(f"alloca {vector}, align 64")
-    so_far = em.let(f"load {vector}, ptr {em.address(y, to)}, align 8")
+    so_far = em.let(f"load {vector}, ptr {em.address(y, to)}, {near}")
     em.line(f"store {vector} {so_far}, ptr {cell}")
     with em.nest([a.n for a in sums], *steps(sums, len(args))) as more:
         value = ""
@@ -205,10 +222,10 @@ def row_of(
             place = offset_of(em, i, j)
             if step:
                 assert isinstance(x, nm.Arr), "it has steps"
-                factor = em.let(f"load {vector}, ptr {em.address(x, place)}, align 8")
+                factor = em.let(f"load {vector}, ptr {em.address(x, place)}, {near}")
             else:
                 number = em.text(at_offset(em, x, place))
-                one = em.let(f"insertelement {vector} poison, double {number}, i64 0")
+                one = em.let(f"insertelement {vector} poison, {t} {number}, i64 0")
                 factor = em.let(
                     f"shufflevector {vector} {one}, {vector} poison, "
                     f"<{row.n} x i32> zeroinitializer"
@@ -218,16 +235,16 @@ def row_of(
         if how.rule == "add":
             now = em.let(f"fadd {vector} {now}, {value}")
         else:
-            f = em.outside(f"llvm.{how.rule}.v{row.n}f64", f"{vector} ({vector}, {vector})")
+            f = em.outside(f"llvm.{how.rule}.v{row.n}{kind}", f"{vector} ({vector}, {vector})")
             now = em.let(f"call {vector} {f}({vector} {now}, {vector} {value})")
         em.line(f"store {vector} {now}, ptr {cell}")
     last = em.let(f"load {vector}, ptr {cell}")
-    em.line(f"store {vector} {last}, ptr {em.address(y, to)}, align 8")
+    em.line(f"store {vector} {last}, ptr {em.address(y, to)}, {near}")
 
 
 def initial(how: How, kind: str) -> nm.Num:
     """From what a fold begins."""
-    return nm.constant(kind, how.start if kind == "f64" else 0)
+    return nm.constant(kind, how.start if kind in nm.FLOATS else 0)
 
 
 def filled(em: Emitter, x: nm.Num, y: nm.Arr) -> None:
@@ -239,8 +256,7 @@ def filled(em: Emitter, x: nm.Num, y: nm.Arr) -> None:
 def is_long(args: Sequence[Plain], sums: Sequence[Axis]) -> bool:
     """Whether a sum has partial sums: it is of floats that lie beside each other."""
     beside = len(sums) == 1 and set(sums[0].steps) == {1} and sums[0].n >= LONG
-    floats = all([isinstance(x, nm.Arr) and nm.kind_of(x.type) == "f64" for x in args])
-    return beside and floats and len(args) <= 2
+    return beside and is_of_floats(args, nm.kind_of(type_of(args[0])) or "") and len(args) <= 2
 
 
 def steps(axes: Sequence[Axis], k: int) -> list[list[int]]:
@@ -264,43 +280,47 @@ def merged_axes(axes: Sequence[Axis]) -> list[Axis]:
 # --- long sums ------------------------------------------------------------------------------------
 
 
-def long_sum(em: Emitter, args: Sequence[Plain], at: Sequence[nm.Num], n: int) -> nm.Num:
+def long_sum(em: Emitter, args: Sequence[Plain], at: Sequence[nm.Num], n: int, kind: str) -> nm.Num:
     """The sum of n products of what lies beside each other, by 32 partial sums."""
     name = "lineara.sum" if len(args) == 1 else "lineara.dot"
     places = [em.address(x, i) for x, i in zip(args, at, strict=True) if isinstance(x, nm.Arr)]
-    return nm.Num("f64", of_partial_sums(em, name, places, n))
+    return of_partial_sums(em, name, kind, places, n)
 
 
-def of_partial_sums(em: Emitter, name: str, places: Sequence[str], n: int, sums: str = "") -> str:
+def of_partial_sums(
+    em: Emitter, name: str, kind: str, places: Sequence[str], n: int, sums: str = ""
+) -> nm.Num:
     """Call a function of partial sums, which are in memory if it goes on with them."""
-    em.helpers[name] = partial_sums(name, len(places), bool(sums))
-    em.outside("llvm.vector.reduce.fadd.v8f64", "double (double, <8 x double>)")
+    name, t = f"{name}.{kind}", nm.LLVM[kind]
+    em.helpers[name] = partial_sums(name, kind, len(places), bool(sums))
+    em.outside(f"llvm.vector.reduce.fadd.v8{kind}", f"{t} ({t}, <8 x {t}>)")
     given = ", ".join([f"ptr {p}" for p in (*places, *[sums] * bool(sums))])
-    return em.let(f'call double @"{name}"({given}, i64 {n})')
+    return nm.Num(kind, em.let(f'call {t} @"{name}"({given}, i64 {n})'))
 
 
-def partial_sums(name: str, k: int, goes_on: bool) -> str:
+def partial_sums(name: str, kind: str, k: int, goes_on: bool) -> str:
     """The function that sums products of k rows: 4 vectors of 8, and what is left one by one.
 
     If it goes on, the vectors are what memory has, and end there too.
     """
-    rows = "xy"[:k]
+    rows, t = "xy"[:k], nm.LLVM[kind]
+    v, near = f"<8 x {t}>", f"align {nm.TYPES[kind].dtype.itemsize}"
     sums = range(4 if goes_on else 0)
 
-    def product(lines: list[str], kind: str, at: str, to: str) -> None:
+    def product(lines: list[str], of: str, at: str, to: str) -> None:
         for r in rows:
-            lines.append(f"  %p{r}{to} = getelementptr inbounds double, ptr %{r}, i64 {at}")
-            lines.append(f"  %v{r}{to} = load {kind}, ptr %p{r}{to}, align 8")
+            lines.append(f"  %p{r}{to} = getelementptr inbounds {t}, ptr %{r}, i64 {at}")
+            lines.append(f"  %v{r}{to} = load {of}, ptr %p{r}{to}, {near}")
         if k == 2:
-            lines.append(f"  %t{to} = fmul {kind} %vx{to}, %vy{to}")
+            lines.append(f"  %t{to} = fmul {of} %vx{to}, %vy{to}")
 
     of = "%t" if k == 2 else "%vx"
     lines = [
-        f'define internal double @"{name}"('
+        f'define internal {t} @"{name}"('
         f"{', '.join([f'ptr %{r}' for r in (*rows, *['sums'] * goes_on)])}, i64 %n) {{",
         "start:",
-        *[f"  %q{j} = getelementptr inbounds double, ptr %sums, i64 {8 * j}" for j in sums],
-        *[f"  %m{j} = load <8 x double>, ptr %q{j}, align 8" for j in sums],
+        *[f"  %q{j} = getelementptr inbounds {t}, ptr %sums, i64 {8 * j}" for j in sums],
+        *[f"  %m{j} = load {v}, ptr %q{j}, {near}" for j in sums],
         "  %whole = and i64 %n, -32",
         "  br label %head",
         "head:",
@@ -308,7 +328,7 @@ def partial_sums(name: str, k: int, goes_on: bool) -> str:
     ]
     for j in range(4):
         first = f"%m{j}" if goes_on else "zeroinitializer"
-        lines.append(f"  %a{j} = phi <8 x double> [{first}, %start], [%b{j}, %body]")
+        lines.append(f"  %a{j} = phi {v} [{first}, %start], [%b{j}, %body]")
     lines += [
         "  %more = icmp ult i64 %i, %whole",
         "  br i1 %more, label %body, label %last",
@@ -316,32 +336,32 @@ def partial_sums(name: str, k: int, goes_on: bool) -> str:
     ]
     for j in range(4):
         lines.append(f"  %i{j} = add i64 %i, {8 * j}")
-        product(lines, "<8 x double>", f"%i{j}", str(j))
-        lines.append(f"  %b{j} = fadd <8 x double> %a{j}, {of}{j}")
+        product(lines, v, f"%i{j}", str(j))
+        lines.append(f"  %b{j} = fadd {v} %a{j}, {of}{j}")
     lines += [
         "  %next = add i64 %i, 32",
         "  br label %head",
         "last:",
-        *[f"  store <8 x double> %a{j}, ptr %q{j}, align 8" for j in sums],
-        "  %c0 = fadd <8 x double> %a0, %a1",
-        "  %c1 = fadd <8 x double> %a2, %a3",
-        "  %c = fadd <8 x double> %c0, %c1",
-        "  %sum = call double @llvm.vector.reduce.fadd.v8f64(double -0.0, <8 x double> %c)",
+        *[f"  store {v} %a{j}, ptr %q{j}, {near}" for j in sums],
+        f"  %c0 = fadd {v} %a0, %a1",
+        f"  %c1 = fadd {v} %a2, %a3",
+        f"  %c = fadd {v} %c0, %c1",
+        f"  %sum = call {t} @llvm.vector.reduce.fadd.v8{kind}({t} -0.0, {v} %c)",
         "  br label %tail",
         "tail:",
         "  %k = phi i64 [%whole, %last], [%k1, %one]",
-        "  %s = phi double [%sum, %last], [%s1, %one]",
+        f"  %s = phi {t} [%sum, %last], [%s1, %one]",
         "  %some = icmp ult i64 %k, %n",
         "  br i1 %some, label %one, label %end",
         "one:",
     ]
-    product(lines, "double", "%k", "e")
+    product(lines, t, "%k", "e")
     lines += [
-        f"  %s1 = fadd double %s, {of}e",
+        f"  %s1 = fadd {t} %s, {of}e",
         "  %k1 = add i64 %k, 1",
         "  br label %tail",
         "end:",
-        "  ret double %s",
+        f"  ret {t} %s",
         "}",
     ]
     return "\n".join(lines)
@@ -371,7 +391,10 @@ def goes_on(em: Emitter, e: ir.Prim, x: nm.Arr, t: ArrayType) -> bool:
     """Whether a fold may come in blocks: if it has code."""
     if em.exact or FOLDS[e.name](em, e, [x], t) is None:
         return False
-    return not t.shape or not is_partial(x, e)  # partial sums are those of one number
+    if is_partial(x, e):
+        return not t.shape  # partial sums are those of one number
+    in_rows = row_among(*reduced(x, e)) is not None
+    return in_rows or e.name in EXTREMA or nm.kind_of(t) != "f32"  # which is rounded at the end
 
 
 def is_partial(x: nm.Arr, e: ir.Prim) -> bool:
@@ -390,7 +413,8 @@ def begun(em: Emitter, e: ir.Prim, x: nm.Arr, t: ArrayType) -> Going:
     else:
         register = em.at_entry(f"alloca [{n} x {nm.LLVM[kind]}], align 64")
         shape = (n,) if long else ()
-        cell = nm.Arr(nm.Buffer(register, 8 * n, True), ArrayType(shape, t.dtype))
+        buffer = nm.Buffer(register, t.dtype.itemsize * n, True)
+        cell = nm.Arr(buffer, ArrayType(shape, t.dtype))
     filled(em, initial(how, kind), cell)
     return Going(e, t, cell, long)
 
@@ -398,9 +422,9 @@ def begun(em: Emitter, e: ir.Prim, x: nm.Arr, t: ArrayType) -> Going:
 def gone_on(em: Emitter, going: Going, x: nm.Arr) -> Going:
     """The fold after another block; of a long one all but the last are whole vectors."""
     if going.is_long:
-        sums = going.so_far.buffer.register
-        total = of_partial_sums(em, "lineara.sum.on", [em.address(x)], x.type.size, sums)
-        return going._replace(total=nm.Num("f64", total))
+        sums, kind = going.so_far.buffer.register, nm.kind_of(x.type) or ""
+        total = of_partial_sums(em, "lineara.sum.on", kind, [em.address(x)], x.type.size, sums)
+        return going._replace(total=total)
     rule = FOLDS[going.e.name]
     rule(em, going.e, [x], going.t, going.so_far)
     return going
@@ -412,8 +436,8 @@ def ended(em: Emitter, going: Going, is_open: bool) -> Plain:
         return going.so_far if going.t.shape else em.load(going.so_far)
     if not is_open and going.total is not None:
         return going.total
-    sums = going.so_far.buffer.register
-    return nm.Num("f64", of_partial_sums(em, "lineara.sum.on", [sums], 0, sums))
+    sums, kind = going.so_far.buffer.register, nm.kind_of(going.t) or ""
+    return of_partial_sums(em, "lineara.sum.on", kind, [sums], 0, sums)
 
 
 # --- primitives -----------------------------------------------------------------------------------
@@ -425,7 +449,7 @@ def summed(
     """The sum over axes."""
     (x,) = args
     kinds = nm.kind_of(type_of(x)), nm.kind_of(t)
-    if None in kinds or kinds[1] == "bool":
+    if None in kinds or kinds[1] == "bool" or (kinds[0] in nm.FLOATS and kinds[0] != kinds[1]):
         return None
     return folded(em, args, *reduced(x, e), t, SUM, so_far)
 
@@ -435,7 +459,7 @@ def extreme(
 ) -> Plain | None:
     """The largest or the least over axes; of nothing there is none."""
     (x,) = args
-    if nm.kind_of(type_of(x)) != "f64" or not type_of(x).size:
+    if nm.kind_of(type_of(x)) not in nm.FLOATS or not type_of(x).size:
         return None
     return folded(em, args, *reduced(x, e), t, EXTREMA[e.name], so_far)
 
@@ -476,8 +500,10 @@ def multiplied(em: Emitter, e: ir.Prim, args: Sequence[Plain], t: ArrayType) -> 
 
 def products(
     em: Emitter, args: Sequence[Plain], outs: Sequence[Axis], sums: Sequence[Axis], t: ArrayType
-) -> Plain:
-    """Sums of products, by the BLAS if they are large."""
+) -> Plain | None:
+    """Sums of products, by the BLAS if they are large, in the kind of an operand."""
+    if nm.kind_of(t) not in [nm.kind_of(type_of(x)) for x in args]:
+        return None
     y = by_blas(em, args, outs, sums, t)
     return folded(em, args, outs, sums, t) if y is None else y
 
@@ -553,11 +579,13 @@ def product_of(args: Sequence[Plain], outs: Sequence[Axis], sums: Sequence[Axis]
 def by_blas(
     em: Emitter, args: Sequence[Plain], outs: Sequence[Axis], sums: Sequence[Axis], t: ArrayType
 ) -> nm.Arr | None:
-    """C = A B by dgemm, to which arrays in C order are transposed ones: C' = B' A'."""
-    if len(args) != 2 or {nm.kind_of(type_of(x)) for x in args} != {"f64"} or not t.size:
+    """C = A B by gemm, to which arrays in C order are transposed ones: C' = B' A'."""
+    kind = nm.kind_of(t) or ""
+    if len(args) != 2 or not is_of_floats(args, kind) or not t.size:
         return None
-    dgemm, product = blas("dgemm"), product_of(args, outs, sums)
-    if dgemm is None or product is None:
+    name = {"f64": "dgemm", "f32": "sgemm"}[kind]
+    address, product = blas(name), product_of(args, outs, sums)
+    if address is None or product is None:
         return None
     a, b, lead, rows, columns, inner = product
     m, n, k = rows.n, columns.n, inner.n
@@ -590,10 +618,10 @@ def by_blas(
         em.line(f"store i8 {ord(flag)}, ptr {letters[-1]}")
     factors = []
     for value in (1.0, 0.0):
-        factors.append(em.at_entry("alloca double"))
-        em.line(f"store double {value}, ptr {factors[-1]}")
-    f = em.outside("blas.dgemm", f"void ({', '.join(['ptr'] * 13)})")
-    em.addresses["blas.dgemm"] = dgemm
+        factors.append(em.at_entry(f"alloca {nm.LLVM[kind]}"))
+        em.line(f"store {nm.LLVM[kind]} {value}, ptr {factors[-1]}")
+    f = em.outside(f"blas.{name}", f"void ({', '.join(['ptr'] * 13)})")
+    em.addresses[f"blas.{name}"] = address
     n_, m_, k_, of_b, of_a, of_y = places
     assert isinstance(a, nm.Arr), "it has axes"
     assert isinstance(b, nm.Arr), "it has axes"

@@ -19,14 +19,16 @@ from lineara.engines.native.emit import Site
 from lineara.engines.native.emitted import keep
 from lineara.engines.native.lower import Lowered
 from lineara.engines.native.machine_code import Compiler
-from lineara.engines.native.numbers import kind_of
+from lineara.engines.native.numbers import FLOATS, TYPES, kind_of
 from lineara.engines.native.symbols import address_of
 from lineara.facts.types import ArrayType, Product, Type
 from lineara.linear_a.program import Program
 
 ANSWER = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 RUN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int64)
-NUMBERS: dict[str, Any] = {"f64": ctypes.c_double, "i64": ctypes.c_int64, "bool": ctypes.c_bool}
+NUMBERS: dict[str, Any] = {
+    "f64": ctypes.c_double, "f32": ctypes.c_float, "i64": ctypes.c_int64, "bool": ctypes.c_bool,
+}  # fmt: skip
 WORD = ctypes.c_int64.from_address
 
 
@@ -44,7 +46,9 @@ class Io:
     def __init__(self, words: int, workspace: int) -> None:
         self.memory: bytearray = bytearray(8 * max(words, 1))
         view = memoryview(self.memory)
-        self.views: dict[str, memoryview[Any]] = {"f64": view.cast("d"), "i64": view.cast("q")}
+        self.views: dict[str, memoryview[Any]] = {
+            "f64": view.cast("d"), "f32": view.cast("f")[::2], "i64": view.cast("q"),
+        }  # fmt: skip
         self.address: int = ctypes.addressof(ctypes.c_char.from_buffer(self.memory))
         self.workspace: np.ndarray = np.empty(workspace + 64, np.uint8)
         begin = self.workspace.__array_interface__["data"][0]
@@ -114,12 +118,12 @@ class Kernel:
     def __call__(self, values: Sequence[Any]) -> list[Any]:
         """The results, arrays and numbers in a row; of arguments in a row, of the right types."""
         io = self.io()
-        floats, words = io.views["f64"], io.views["i64"]
+        words = io.views["i64"]
         for i, (kind, value) in enumerate(zip(self.inputs, values, strict=True)):
             if kind is None:
                 words[i] = value.__array_interface__["data"][0]
-            elif kind == "f64":
-                floats[i] = value
+            elif kind in FLOATS:
+                io.views[kind][i] = value
             else:
                 words[i] = int(value)
         results: list[Any] = [None] * len(self.outputs)
@@ -129,19 +133,16 @@ class Kernel:
                 t = self.code.outputs[place]
                 results[place] = np.empty(t.shape, t.dtype)
                 words[self.first_slot + i] = results[place].__array_interface__["data"][0]
-        number = next(self.numbers)
-        status = self.run(io.address, number)
+        run = next(self.numbers)
+        status = self.run(io.address, run)
         for i, kind in enumerate(self.outputs, self.first_output):
-            if kind == "f64":
-                results[i - self.first_output] = np.float64(floats[i])
-            elif kind == "i64":
-                results[i - self.first_output] = np.int64(words[i])
-            elif kind == "bool":
-                results[i - self.first_output] = np.bool_(io.memory[8 * i])
+            if kind:
+                number = io.memory[8 * i] if kind == "bool" else io.views[kind][i]
+                results[i - self.first_output] = TYPES[kind].dtype.type(number)
         if self.table is None and self.code.workspace <= LARGEST_KEPT:
             self.free.append(io)
         if status:
-            raise self._error(status, number)
+            raise self._error(status, run)
         return [y[()] if isinstance(y, np.ndarray) and not y.ndim else y for y in results]
 
     def _error(self, status: int, number: int) -> BaseException:

@@ -333,8 +333,8 @@ def _direct(
 ) -> str | None:
     """The text of the direct call; None where there is none."""
     slots = [(p, bound.get(i)) for i, p in enumerate(places) if p is not None]
-    fine = all([direct.is_direct(t, ("f64", "i64")) for t in inputs])
-    fine = fine and all([direct.is_direct(t, ("f64", "i64", "bool")) for t in outputs])
+    fine = all([direct.is_direct(t, ("f64", "f32", "i64")) for t in inputs])
+    fine = fine and all([direct.is_direct(t, ("f64", "f32", "i64", "bool")) for t in outputs])
     if not fine or len(inputs) + constants + len(slots) + len(outputs) >= direct.WORDS:
         return None
     return direct.Text(inputs, outputs, constants, slots, size, short).text() if _api() else None

@@ -1,6 +1,6 @@
 """What the emitter knows of a value: numbers in registers, arrays in buffers, and what holds these.
 
-    Num      a f64, an i64 or a bool; a constant, or a whole number affine in the rounds of loops
+    Num      a float, an i64 or a bool; a constant, or a whole number affine in the rounds of loops
     Arr      an array: a buffer, where it begins in it, and its type
     Tup      a product          Tag     a value of a sum: the tag and what each alternative holds
     Stk      a stack: what one row holds, each part a constant, affine in the round, or in a buffer
@@ -9,17 +9,22 @@ A whole number that is affine in the rounds around it is never stored on a tape,
 known, so that neither a check of an index nor one of an overflow is left of it.
 """
 
+import ctypes
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import NamedTuple
 
+import numpy as np
+
 from lineara.facts.types import ArrayType
 
 LEAST, MOST = -(2**63), 2**63 - 1
-LLVM = {"f64": "double", "i64": "i64", "bool": "i1"}  # in registers
-IN_MEMORY = {"f64": "double", "i64": "i64", "bool": "i8"}
-KINDS = {"f8": "f64", "i8": "i64", "b1": "bool"}  # in the byte order of the processor
+LLVM = {"f64": "double", "f32": "float", "i64": "i64", "bool": "i1"}  # in registers
+IN_MEMORY = LLVM | {"bool": "i8"}
+KINDS = {"f8": "f64", "f4": "f32", "i8": "i64", "b1": "bool"}  # in the processor's byte order
+TYPES = {kind: ArrayType((), np.dtype(code)) for code, kind in KINDS.items()}
+FLOATS = ("f64", "f32")
 
 
 class Refused(Exception):
@@ -93,7 +98,7 @@ class Num(NamedTuple):
 
     kind: str
     register: str = ""
-    constant: float | bool | None = None  # of an f64 or a bool
+    constant: float | bool | None = None  # of a float or a bool
     affine: Affine | None = None  # of an i64
     compared: "tuple[str, Num, Num] | None" = None  # of a bool: the comparison that it is of
 
@@ -179,6 +184,8 @@ def constant(kind: str, value: float | bool | int) -> Num:
     """A number that is known."""
     if kind == "i64":
         return Num(kind, affine=Affine(int(value)))
+    if kind == "f32":
+        return Num(kind, constant=ctypes.c_float(value).value)
     return Num(kind, constant=bool(value) if kind == "bool" else float(value))
 
 

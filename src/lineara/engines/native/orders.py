@@ -67,13 +67,13 @@ class OfLine(Function):
 
     def before(self, x: str, y: str, larger: bool = False, nan_first: bool = False) -> str:
         """Whether x comes before y: it is smaller, or larger; NaN comes last, or first."""
-        if self.kind != "f64":
-            order = "sgt" if larger else "slt"
-            return self.let(f"icmp {order} {nm.IN_MEMORY[self.kind]} {x}, {y}")
-        less = self.let(f"fcmp {'ogt' if larger else 'olt'} double {x}, {y}")
+        t = nm.IN_MEMORY[self.kind]
+        if self.kind not in nm.FLOATS:
+            return self.let(f"icmp {'sgt' if larger else 'slt'} {t} {x}, {y}")
+        less = self.let(f"fcmp {'ogt' if larger else 'olt'} {t} {x}, {y}")
         odd, even = (x, y) if nan_first else (y, x)
-        none = self.let(f"fcmp uno double {odd}, {odd}")
-        some = self.let(f"fcmp ord double {even}, {even}")
+        none = self.let(f"fcmp uno {t} {odd}, {odd}")
+        some = self.let(f"fcmp ord {t} {even}, {even}")
         return self.let(f"or i1 {less}, {self.let(f'and i1 {none}, {some}')}")
 
 
@@ -155,8 +155,8 @@ def truth(name: str) -> Callable[[str, int], OfLine]:
         sofar = f.cell(int(name == "all"))
         with f.loop("0", str(n)) as i:
             x = f.number(i)
-            nonzero = "fcmp une double" if kind == "f64" else f"icmp ne {nm.IN_MEMORY[kind]}"
-            true = f.let(f"{nonzero} {x}, {'0.0' if kind == 'f64' else '0'}")
+            how, zero = ("fcmp une", "0.0") if kind in nm.FLOATS else ("icmp ne", "0")
+            true = f.let(f"{how} {nm.IN_MEMORY[kind]} {x}, {zero}")
             true = f.let(f"zext i1 {true} to i64")
             f.put(f.let(f"{'and' if name == 'all' else 'or'} i64 {f.get(sofar)}, {true}"), sofar)
         f.line(f"store i8 {f.let(f'trunc i64 {f.get(sofar)} to i8')}, ptr %y")

@@ -26,7 +26,11 @@ NAME = re.compile(r"%[\w.]+")
 LABEL = re.compile(r"label %([\w.]+)")
 CHOICES = re.compile(r", %([\w.]+)\]")
 EXITS = {"failed": 1, "exhausted": 2}
-TYPE = re.compile(r"(?:(?:nuw|nsw) )*(double|float|i64|i32|i8|i1|ptr|<\d+ x (?:double|i64)>)")
+TYPE = re.compile(r"(?:(?:nuw|nsw) )*(double|float|i64|i32|i8|i1|ptr|<\d+ x (?:double|float|i64)>)")
+CASTS = {
+    "zext", "sext", "trunc", "sitofp", "uitofp", "fptosi", "fptrunc", "fpext", "bitcast",
+    "ptrtoint",
+}  # fmt: skip
 LISTED = "  ;"  # begins a comment
 
 
@@ -147,7 +151,7 @@ def type_of(text: str) -> str:
         return "i1"
     if word in ("getelementptr", "alloca", "inttoptr"):
         return "ptr"
-    if word in ("zext", "sext", "trunc", "sitofp", "uitofp", "fptosi", "bitcast", "ptrtoint"):
+    if word in CASTS:
         return rest.rpartition(" to ")[2]
     if word == "extractvalue" and rest.startswith("{ i64, i1 }"):
         return "i1" if rest.endswith(", 1") else "i64"

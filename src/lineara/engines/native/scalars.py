@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lineara.engines.native.emit import Emitter
-from lineara.engines.native.numbers import LLVM, Affine, Num, constant
+from lineara.engines.native.numbers import FLOATS, LLVM, Affine, Num, constant
 from lineara.engines.native.symbols import c_function
 
 Rule = Callable[[Emitter, str, Sequence[Num]], Num | None]
@@ -24,30 +24,37 @@ Slow = Callable[[], Num]
 
 
 def converted(em: Emitter, x: Num, kind: str) -> Num | None:
-    """A number in another kind, as NumPy casts it; None from a f64 to an i64, which may not fit."""
+    """A number in another kind, as NumPy casts it; None from a float to an i64: it may not fit."""
     if x.kind == kind:
         return x
-    match x.kind, kind:
-        case "i64", "f64":
-            if x.affine is not None and not x.affine.terms:
-                return constant(kind, float(x.affine.constant))
-            return Num(kind, em.let(f"sitofp i64 {em.text(x)} to double"))
-        case "bool", "f64" | "i64":
-            if x.constant is not None:
-                return constant(kind, int(x.constant))
-            how, to = ("uitofp", "double") if kind == "f64" else ("zext", "i64")
-            return Num(kind, em.let(f"{how} i1 {em.text(x)} to {to}"))
-        case "f64", "bool":
-            return Num(kind, em.let(f"fcmp une double {em.text(x)}, 0.0"))
-        case "i64", "bool":
-            return Num(kind, em.let(f"icmp ne i64 {em.text(x)}, 0"))
-    return None
+    if kind != "bool" and x.constant is not None and (kind in FLOATS or x.kind == "bool"):
+        return constant(kind, x.constant)
+    n = x.affine.constant if x.affine is not None and not x.affine.terms else None
+    if kind in FLOATS and n is not None and abs(n) <= 2**53:  # rounded once
+        return constant(kind, n)
+    how = CASTS.get((x.kind, kind))
+    if how is None:
+        return None
+    rest = ", 0" * (how == "icmp ne") + ", 0.0" * (how == "fcmp une")
+    rest = rest or f" to {LLVM[kind]}"
+    return Num(kind, em.let(f"{how} {LLVM[x.kind]} {em.text(x)}{rest}"))
+
+
+CASTS = {
+    ("f32", "f64"): "fpext", ("f64", "f32"): "fptrunc", ("i64", "bool"): "icmp ne",
+    ("bool", "i64"): "zext",
+    **{("i64", kind): "sitofp" for kind in FLOATS},
+    **{("bool", kind): "uitofp" for kind in FLOATS},
+    **{(kind, "bool"): "fcmp une" for kind in FLOATS},
+}  # fmt: skip
 
 
 def common(em: Emitter, args: Sequence[Num]) -> list[Num]:
-    """Numbers in the widest of their kinds."""
-    kinds = [x.kind for x in args]
-    kind = next(k for k in ("f64", "i64", "bool") if k in kinds)
+    """Numbers in the kind that holds them all."""
+    kinds = {x.kind for x in args}
+    kind = next(k for k in (*FLOATS, "i64", "bool") if k in kinds)
+    if {"f32", "i64"} <= kinds:  # neither holds the other
+        kind = "f64"
     cast = [converted(em, x, kind) for x in args]
     return [x for x in cast if x is not None]
 
@@ -56,16 +63,17 @@ def common(em: Emitter, args: Sequence[Num]) -> list[Num]:
 
 
 def arithmetic(instruction: str, whole: Callable[[Affine, Affine], Affine | None]) -> Rule:
-    """f64: IEEE's; i64: modulo 2**64; of booleans there is a rule beside it."""
+    """Floats: IEEE's; i64: modulo 2**64; of booleans there is a rule beside it."""
 
     def rule(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
         x, w = [converted(em, a, kind) for a in args]
         if x is None or w is None or kind == "bool":
             return None
-        if kind == "f64":
+        if kind in FLOATS:
             if x.constant is not None and w.constant is not None:
+                # a double has so many digits that a f32 made of it is as if rounded once
                 return constant(kind, FOLDED[instruction](x.constant, w.constant))
-            return Num(kind, em.let(f"f{instruction} double {em.text(x)}, {em.text(w)}"))
+            return Num(kind, em.let(f"f{instruction} {LLVM[kind]} {em.text(x)}, {em.text(w)}"))
         known = affine(em, x, w, whole)
         return known or Num(kind, em.let(f"{instruction} i64 {em.text(x)}, {em.text(w)}"))
 
@@ -155,18 +163,18 @@ def bits(instruction: str) -> Rule:
 
 
 def quotient(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
-    """x / w, in f64 always."""
-    x, w = [converted(em, a, "f64") for a in args]
-    if kind != "f64" or x is None or w is None:
+    """x / w, of floats always."""
+    x, w = [converted(em, a, kind) for a in args]
+    if kind not in FLOATS or x is None or w is None:
         return None
-    return Num(kind, em.let(f"fdiv double {em.text(x)}, {em.text(w)}"))
+    return Num(kind, em.let(f"fdiv {LLVM[kind]} {em.text(x)}, {em.text(w)}"))
 
 
 def opposite(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
     """-x."""
     (x,) = args
-    if kind == "f64" == x.kind:
-        return Num(kind, em.let(f"fneg double {em.text(x)}"))
+    if kind == x.kind and kind in FLOATS:
+        return Num(kind, em.let(f"fneg {LLVM[kind]} {em.text(x)}"))
     return subtracted(em, kind, [constant("i64", 0), x]) if kind == "i64" == x.kind else None
 
 
@@ -191,8 +199,8 @@ def raised(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
     if n is not None:
         base = converted(em, args[0], kind)
         return base and powers(em, base, n, lambda a, b: f"mul i64 {em.text(a)}, {em.text(b)}")
-    x, w = [converted(em, a, "f64") for a in args]
-    if kind != "f64" or x is None or w is None or w.constant not in (0.0, 1.0):
+    x, w = [converted(em, a, kind) for a in args]
+    if kind not in FLOATS or x is None or w is None or w.constant not in (0.0, 1.0):
         return None
     return x if w.constant else constant(kind, 1.0)
 
@@ -216,32 +224,32 @@ def powers(em: Emitter, x: Num, n: int, product: Callable[[Num, Num], str]) -> N
 
 def inverted(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
     """1 / x."""
-    return quotient(em, kind, [constant("f64", 1.0), *args]) if args[0].kind == "f64" else None
+    return quotient(em, kind, [constant(kind, 1.0), *args]) if args[0].kind == kind else None
 
 
 def intrinsic(name: str, arity: int = 1) -> Rule:
-    """A function of f64 that LLVM has, and that has one answer."""
+    """A function of floats that LLVM has, and that has one answer."""
 
     def rule(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
-        if kind != "f64" or any([x.kind != "f64" for x in args]):
+        if kind not in FLOATS or any([x.kind != kind for x in args]):
             return None
-        f = em.outside(f"llvm.{name}.f64", f"double ({', '.join(['double'] * arity)})")
-        given = ", ".join([f"double {em.text(x)}" for x in args])
-        return Num(kind, em.let(f"call double {f}({given})"))
+        t = LLVM[kind]
+        f = em.outside(f"llvm.{name}.{kind}", f"{t} ({', '.join([t] * arity)})")
+        given = ", ".join([f"{t} {em.text(x)}" for x in args])
+        return Num(kind, em.let(f"call {t} {f}({given})"))
 
     return rule
 
 
 def sign(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
     """1, 0 or -1; x itself where it is no number."""
-    x = em.text(args[0])
-    if kind != "f64" or args[0].kind != "f64":
+    y = x = em.text(args[0])
+    if kind not in FLOATS or args[0].kind != kind:
         return None
-    y = em.let(f"select i1 {em.let(f'fcmp oeq double {x}, 0.0')}, double 0.0, double {x}")
-    y = em.let(f"select i1 {em.let(f'fcmp olt double {x}, 0.0')}, double -1.0, double {y}")
-    return Num(
-        kind, em.let(f"select i1 {em.let(f'fcmp ogt double {x}, 0.0')}, double 1.0, double {y}")
-    )
+    t = LLVM[kind]
+    for how, value in (("oeq", 0.0), ("olt", -1.0), ("ogt", 1.0)):
+        y = em.let(f"select i1 {em.let(f'fcmp {how} {t} {x}, 0.0')}, {t} {value}, {t} {y}")
+    return Num(kind, y)
 
 
 # --- comparisons and choices ----------------------------------------------------------------------
@@ -263,7 +271,7 @@ SAME_IN_PYTHON: dict[str, Callable[[float, float], bool]] = {
 
 
 def compared(floating: str, signed: str, booleans: str, known: Callable[..., Any]) -> Rule:
-    """A comparison, in the widest of the kinds."""
+    """A comparison, in the kind that holds both."""
 
     def rule(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
         x, w = common(em, args)
@@ -272,14 +280,11 @@ def compared(floating: str, signed: str, booleans: str, known: Callable[..., Any
             told = None if ends is None else known(*ends)
             if told is not None:
                 return constant("bool", told)
-        if x.kind == "f64" and x.constant is not None and w.constant is not None:
+        if x.kind in FLOATS and x.constant is not None and w.constant is not None:
             return constant("bool", SAME_IN_PYTHON[floating](x.constant, w.constant))
-        how, t = {
-            "f64": (f"fcmp {floating}", "double"),
-            "i64": (f"icmp {signed}", "i64"),
-            "bool": (f"icmp {booleans}", "i1"),
-        }[x.kind]
-        y = em.let(f"{how} {t} {em.text(x)}, {em.text(w)}")
+        how = f"icmp {signed if x.kind == 'i64' else booleans}"
+        how = f"fcmp {floating}" if x.kind in FLOATS else how
+        y = em.let(f"{how} {LLVM[x.kind]} {em.text(x)}, {em.text(w)}")
         return Num("bool", y, compared=(signed, x, w) if x.kind == "i64" else None)
 
     return rule
@@ -294,12 +299,13 @@ def inverse(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
 
 
 def is_a(test: str) -> Rule:
-    """A test of a f64."""
+    """A test of a float."""
 
     def rule(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
-        size = intrinsic("fabs")(em, "f64", args)
+        of = args[0].kind
+        size = intrinsic("fabs")(em, of, args)
         infinite = em.text(constant("f64", math.inf))
-        return size and Num("bool", em.let(f"fcmp {test} double {em.text(size)}, {infinite}"))
+        return size and Num("bool", em.let(f"fcmp {test} {LLVM[of]} {em.text(size)}, {infinite}"))
 
     return rule
 
@@ -317,10 +323,11 @@ def where(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
 
 def attains(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
     """Whether the first is the second, an extremum, or no number."""
-    if any([x.kind != "f64" for x in args]):
+    t = LLVM[args[0].kind]
+    if args[0].kind not in FLOATS or args[1].kind != args[0].kind:
         return None
     a, b = [em.text(x) for x in args]
-    same, odd = em.let(f"fcmp oeq double {a}, {b}"), em.let(f"fcmp uno double {a}, {a}")
+    same, odd = em.let(f"fcmp oeq {t} {a}, {b}"), em.let(f"fcmp uno {t} {a}, {a}")
     return Num("bool", em.let(f"or i1 {same}, {odd}"))
 
 
@@ -390,6 +397,8 @@ ROUNDED = {
 
 def pythons(em: Emitter, name: str, kind: str, args: Sequence[Num], slow: Slow) -> Num | None:
     """A function of Python's; where it may raise, or means something else, the slow way is gone."""
+    if not {kind, *[x.kind for x in args]} <= {"f64", "i64", "bool"}:
+        return None
     if name in SAME:
         return _checked(em, SAME[name], kind, args, slow)
     if name == "python_abs" and kind == "f64":

@@ -8,17 +8,10 @@ the first round there is room for them all, and each has its row at its place af
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from lineara.engines.native import numbers as nm
-from lineara.engines.native.emit import INDEX, Emitter
+from lineara.engines.native.emit import Emitter
 from lineara.facts.types import ArrayType, Type, stacked
 
-KINDS = {
-    "f64": ArrayType((), np.dtype(float)),
-    "i64": INDEX,
-    "bool": ArrayType((), np.dtype(bool)),
-}
 FEW = 64
 """Rows of a while loop's columns at first."""
 
@@ -145,7 +138,7 @@ class Rows:
         """A column for a number or an array."""
         if not isinstance(value, nm.Num | nm.Arr):
             raise nm.Refused("a loop stacks a value that is no array")
-        t = value.type if isinstance(value, nm.Arr) else KINDS[value.kind]
+        t = value.type if isinstance(value, nm.Arr) else nm.TYPES[value.kind]
         if self.grows:
             place = self.em.at_entry("alloca ptr")
             self.em.entry.append(f"  store ptr null, ptr {place}")

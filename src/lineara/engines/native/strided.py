@@ -21,16 +21,11 @@ from lineara.facts.types import ArrayType
 from lineara.linear_a import syntax as ir
 
 Plain = nm.Num | nm.Arr
-TYPES = {
-    "f64": ArrayType((), np.dtype(float)),
-    "i64": INDEX,
-    "bool": ArrayType((), np.dtype(bool)),
-}
 
 
 def type_of(x: Plain) -> ArrayType:
     """The type of a number or an array."""
-    return x.type if isinstance(x, nm.Arr) else TYPES[x.kind]
+    return x.type if isinstance(x, nm.Arr) else nm.TYPES[x.kind]
 
 
 def steps_of(x: Plain) -> Sequence[int]:

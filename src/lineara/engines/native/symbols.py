@@ -16,7 +16,9 @@ import numpy as np
 
 from lineara.ops.blas_threads import scipys_threads
 
-CODES = {"f64": "d", "i64": "l" if np.dtype("l").itemsize == 8 else "q", "bool": "?"}
+CODES = {
+    "f64": "d", "f32": "f", "i64": "l" if np.dtype("l").itemsize == 8 else "q", "bool": "?",
+}  # fmt: skip
 _HEAD = object.__basicsize__  # where the fields of an array begin
 FIELDS = {
     "CLASS": _HEAD - 8, "DATA": _HEAD, "AXES": _HEAD + 8, "DIMS": _HEAD + 16,
@@ -148,15 +150,15 @@ ARRAY_VERSIONS = (0x01000009, 0x02000000)  # of NumPy 1 and 2: the table has had
 
 
 @cache
-def adds_as_sum() -> Loop | None:
+def adds_as_sum(kind: str) -> Loop | None:
     """The loop of NumPy's sum, if sums of some rows are what it adds to zero, to the bit."""
-    loop = numpy_loop(np.add, ("f64", "f64"), "f64")
+    loop, dtype = numpy_loop(np.add, (kind, kind), kind), np.dtype(CODES[kind])
     if loop is None:
         return None
     add = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(loop.address)
     for n in (1, 7, 130, 1000, 20_001):
-        x, total = np.sin(np.arange(n) ** 2.0), np.zeros(1)
-        places, strides = np.zeros(3, np.intp), np.array([0, 8, 0])
+        x, total = np.sin(np.arange(n) ** 2.0).astype(dtype), np.zeros(1, dtype)
+        places, strides = np.zeros(3, np.intp), np.array([0, dtype.itemsize, 0])
         places[:] = total.ctypes.data, x.ctypes.data, total.ctypes.data
         size = np.array([n])
         add(places.ctypes.data, size.ctypes.data, strides.ctypes.data, loop.data)
