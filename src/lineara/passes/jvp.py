@@ -361,11 +361,15 @@ class _Jvp:
         if isinstance(b.rhs, ir.Drop):
             self.out.bindings.append(ir.Let((), self.dropped(b.rhs, phi, later)))
             return
+        with_tangent = [v for v in b.vars if self.has_tangent(v.type)]
+        if not isinstance(b.rhs, ir.Application | ir.Block):
+            tangents = self.leaf(b.rhs, b.vars, self.split(phi, here, later))
+            self.enter(zip(with_tangent, tangents, strict=True), phi, last)
+            return
         on = [x for x in later if self.hands_on(b.rhs, x)]
         local = self.split(phi, here, [x for x in later if x not in on])
         made = self.inner(b.rhs, local, on)
         handed = [self.out.fresh(tangent(x.name), self.tangent_type(x.type), True) for x in on]
-        with_tangent = [v for v in b.vars if self.has_tangent(v.type)]
         tangents = [self.tangent_of(v) for v in with_tangent]
         self.out.bindings.append(ir.Let((*b.vars, *handed, *tangents), made))
         phi.update(zip(on, handed, strict=True))
@@ -431,7 +435,7 @@ class _Jvp:
             leaf = ir.Ret((y, self.read(ir.Let((y,), e), e, phi, self.roots(on))))
         else:
             used = self.split(phi, e.operands(), self.roots(on))
-            leaf = self.leaf(e, used)
+            leaf = self.last(e, used)
         if not on:
             return leaf
         if isinstance(leaf, ir.Drop):
@@ -542,92 +546,76 @@ class _Jvp:
 
     # --- leaves -------------------------------------------------------------------------------
 
-    def leaf(self, e: ir.Leaf, phi: Phi) -> ir.Leaf:
-        """J of a leaf: bindings are written, and the leaf that ends them is given."""
-        match e:
-            case ir.Ret() | ir.Copy():
-                tangents = [t for t in self.operands(phi, e.args) if t is not None]
-                return ir.Ret((*e.args, *tangents))
-            case ir.Lit(type=t):
-                return self.constant("y", e, t)
-            case ir.Zero(type=t, linear=False):
-                return self.constant("y", e, t)
-            case ir.Tup(linear=False):
-                return self.tup(e, phi)
-            case ir.Prim():
-                return self.prim(e, phi)
-            case ir.Accum() | ir.Put() if not e.lxs:
-                return self.part(e, phi)
-            case ir.Inj() | ir.Proj():
-                return self.tagged(e, phi)
-        raise ProgramError(f"jvp: {type(e).__name__.lower()} is linear syntax; erase it first")
+    def last(self, e: ir.Leaf, phi: Phi) -> ir.Leaf:
+        """J of the leaf of a block, in a leaf: its values and their tangents."""
+        if isinstance(e, ir.Ret | ir.Copy):
+            tangents = [t for t in self.operands(phi, e.args) if t is not None]
+            return ir.Ret((*e.args, *tangents))
+        ys = tuple([self.out.fresh("y", t) for t in self.judge.leaf(e)[0]])
+        return ir.Ret((*ys, *self.leaf(e, ys, phi)))
 
-    def constant(self, like: str, e: ir.Leaf, t: Type) -> ir.Leaf:
-        """JLit: the tangent of a constant is zero."""
-        y = self.out.bind(like, t, e)
-        if not self.has_tangent(t):
-            return ir.Ret((y,))
-        return ir.Ret((y, self.zero(t)))
+    def leaf(self, e: ir.Leaf, ys: ir.Vars, phi: Phi) -> ir.Vars:
+        """J of a leaf: it is bound to ys, then come the bindings of their tangents."""
+        kinds = ir.Lit | ir.Zero | ir.Tup | ir.Prim | ir.Accum | ir.Put | ir.Inj | ir.Proj
+        if not ys or not isinstance(e, kinds):
+            what = type(e).__name__.lower()
+            raise ProgramError(f"jvp: {what} is linear syntax; erase it first")
+        (y,) = ys
+        self.out.bindings.append(ir.Let(ys, e))
+        if not self.has_tangent(y.type):
+            self.discard([d for d in self.known(phi, e.args) if d is not None])
+            return ()
+        match e:
+            case ir.Tup():
+                return (self.tup(e, y, phi),)
+            case ir.Prim():
+                return (self.prim(e, y, phi),)
+            case ir.Accum() | ir.Put():
+                made = type(e)(tuple(self.operands(phi, e.args)), e.at)  # type: ignore[arg-type]
+                return (self.bind(y, made),)  # one dtype, so all move
+            case ir.Inj() | ir.Proj():
+                return (self.tagged(e, y, phi),)
+        return (self.zero(y.type),)  # JLit
 
     def zero(self, t: Type) -> ir.Var:
         """A zero tangent for a value of type t."""
         u = self.tangent_type(t)
         return self.out.bind("dy", u, ir.zero(u), linear=True)
 
-    def tup(self, e: ir.Tup, phi: Phi) -> ir.Leaf:
-        """JTup; what does not move has a zero of the unit in the tangent."""
-        tangents = self.operands(phi, e.args)
-        t = Product(tuple([a.type for a in e.args]), e.fields)
-        y = self.out.bind("y", t, e)
-        if not self.has_tangent(t):
-            return ir.Ret((y,))
-        parts = [
-            self.zero(a.type) if d is None else d for a, d in zip(e.args, tangents, strict=True)
-        ]
-        made = ir.Tup(tuple(parts), True, e.fields)
-        return ir.Ret((y, self.out.bind("dy", self.tangent_type(t), made, linear=True)))
+    def bind(self, y: ir.Var, e: ir.Leaf) -> ir.Var:
+        """The tangent of y, which is bound to a leaf."""
+        return self.out.bind(tangent(y.name), self.tangent_type(y.type), e, linear=True)
 
-    def tagged(self, e: ir.Inj | ir.Proj, phi: Phi) -> ir.Leaf:
+    def tup(self, e: ir.Tup, y: ir.Var, phi: Phi) -> ir.Var:
+        """JTup; what does not move has a zero of the unit in the tangent."""
+        pairs = zip(e.args, self.operands(phi, e.args), strict=True)
+        parts = [self.zero(a.type) if d is None else d for a, d in pairs]
+        return self.bind(y, ir.Tup(tuple(parts), True, e.fields))
+
+    def tagged(self, e: ir.Inj | ir.Proj, y: ir.Var, phi: Phi) -> ir.Var:
         """A tangent has the tag of its value."""
-        (t,), _ = self.judge.leaf(e)
         (d,) = self.operands(phi, e.args)
-        y = self.out.bind("y", t, e)
-        if not self.has_tangent(t):
-            if d is not None:
-                self.discard([d])
-            return ir.Ret((y,))
-        u = self.tangent_type(t)
         if isinstance(e, ir.Inj):
             d = self.zero(e.args[0].type) if d is None else d
-            made: ir.Leaf = ir.Inj((d,), e.tag, u)
-        else:
-            assert d is not None
-            made = ir.Proj((d,), e.tag)
-        return ir.Ret((y, self.out.bind("dy", u, made, linear=True)))
+            return self.bind(y, ir.Inj((d,), e.tag, self.tangent_type(y.type)))
+        assert d is not None
+        return self.bind(y, ir.Proj((d,), e.tag))
 
-    def prim(self, e: ir.Prim, phi: Phi) -> ir.Leaf:
+    def prim(self, e: ir.Prim, y: ir.Var, phi: Phi) -> ir.Var:
         """JPrim: the text of the primitive's rule, copied."""
-        (t,), _ = self.judge.leaf(e)
-        if not isinstance(self.program.unfold(t), ArrayType):  # a sum of products
-            a, b = self.operands(phi, e.args)
-            y = self.out.bind("y", t, e)
-            if not self.has_tangent(t):
-                return ir.Ret((y,))
-            made = ir.Prim((a, b), e.primitive)  # type: ignore[arg-type]
-            return ir.Ret((y, self.out.bind("ds", self.tangent_type(t), made, linear=True)))
+        if not isinstance(self.program.unfold(y.type), ArrayType):  # a sum of products
+            made = ir.Prim(tuple(self.operands(phi, e.args)), e.primitive)  # type: ignore[arg-type]
+            return self.bind(y, made)
         tangents = self.known(phi, e.args)
-        y = self.out.bind("y", t, e)
         active = tuple([i for i, d in enumerate(tangents) if d is not None])
         given = [d for d in tangents if d is not None]
-        if not self.has_tangent(t) or isinstance(e.primitive, Constant):
+        if not active or isinstance(e.primitive, Constant):
             self.discard(given)
-            return ir.Ret((y,)) if not self.has_tangent(t) else ir.Ret((y, self.zero(t)))
-        if not active:
-            return ir.Ret((y, self.zero(t)))
+            return self.zero(y.type)
         rule = self.rule(e, y, active)
-        likes: dict[ir.Var, str] = {}
+        likes = {v: tangent(y.name) for v in rule.results}
         (dy,) = rule.copied((y, *e.operands(), *given), self.out, likes)
-        return ir.Ret((y, dy))
+        return dy
 
     def index(self, b: ir.Let, e: ir.Prim, phi: Phi, last: dict[ir.Var, int], i: int) -> None:
         """JRead: the part is read and the array handed on, so n reads are no n copies."""
@@ -647,16 +635,6 @@ class _Jvp:
         else:
             self.discard([rest])
         return part
-
-    def part(self, e: ir.Accum | ir.Put, phi: Phi) -> ir.Leaf:
-        """JAccum and JPut: the same of the tangents."""
-        x = e.args[0]
-        tangents = self.operands(phi, e.args)
-        y = self.out.bind("y", x.type, e)
-        if not self.has_tangent(x.type):
-            return ir.Ret((y,))
-        made = type(e)(tuple(tangents), e.at)  # type: ignore[arg-type]  # one dtype: all move
-        return ir.Ret((y, self.out.bind("dy", y.type, made, linear=True)))
 
     def rule(self, e: ir.Prim, y: ir.Var, active: tuple[int, ...]) -> Text:
         """The derivative fact of a primitive at these types, as text over formals of its own."""
