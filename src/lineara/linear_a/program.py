@@ -247,6 +247,8 @@ class Program(Remade):
 
     def is_inert(self, t: Type) -> bool:
         """Whether no number in a value of the type has a tangent: integers and booleans only."""
+        if isinstance(t, ArrayType):
+            return not carries_tangents(t.dtype)
         return self._is_inert(t, set())
 
     def _is_inert(self, t: Type, seen: set[str]) -> bool:

@@ -476,11 +476,11 @@ def users_line(e: Leaf, body: "Block") -> str:
 
 def line_of(e: "Binding | Leaf | Block") -> str:
     """The user's line that a binding or a leaf is of: of what it binds or else reads."""
-    if isinstance(e, Let | Unpack):
-        lines = [v.line for v in (*e.vars, *reads(e)) if v.line]
-    else:
-        lines = [v.line for v in occurrences(e)[::-1] if v.line]
-    return lines[0] if lines else ""
+    found = (*e.vars, *reads(e)) if isinstance(e, Let | Unpack) else occurrences(e)[::-1]
+    for v in found:
+        if v.line:
+            return v.line
+    return ""
 
 
 def free(e: "Leaf | Block") -> dict[Var, None]:

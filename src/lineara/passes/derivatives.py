@@ -24,7 +24,8 @@ def reverse(program: Program, name: str, policy: Policy = store_all) -> Program:
     """The program with the jvp of `name`, its halves, and the linear half transposed."""
     program = jvp(program, name)
     program = unzip(program, name + JVP, policy)
-    return late(transpose(program, name + JVP + LIN), name + JVP + LIN + T)
+    program = transpose(program, name + JVP + LIN, unzipped=True)
+    return late(program, name + JVP + LIN + T)
 
 
 def vjp(program: Program, name: str, policy: Policy = store_all) -> Program:

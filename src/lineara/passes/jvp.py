@@ -25,7 +25,7 @@ from lineara.errors import ProgramError
 from lineara.facts.gc_pause import uncollected
 from lineara.facts.hints import Value
 from lineara.facts.primitive import Constant, Joint, registry, total
-from lineara.facts.types import ArrayType, Product, Type, is_ring
+from lineara.facts.types import ArrayType, Type, is_ring
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import call
 from lineara.linear_a.check import Judge, hashable
@@ -186,9 +186,9 @@ class _Jvp:
         return self.out.fresh(tangent(x.name), self.tangent_type(x.type), True)
 
     def split(self, phi: Phi, here: Iterable[ir.Var], later: Iterable[ir.Var]) -> Phi:
-        """Tangents for the variables of a binding; what is needed later is dup'd."""
+        """Tangents for the roots that a binding reads; what is needed later is dup'd."""
         tangents = {}
-        for x in self.roots(here):
+        for x in here:
             if x in phi:
                 if x in later:
                     (tangents[x], phi[x]), chain = chained(self.out, phi[x], 2)
@@ -319,41 +319,40 @@ class _Jvp:
         outside, self.out.bindings = self.out.bindings, []
         around, self.places = self.places, dict(self.places)
         last: dict[ir.Var, int] = {}
+        moved: list[dict[ir.Var, None]] = []  # what a binding reads, where its tangent is of that
         for i, b in enumerate(block.bindings):
             here = self.roots(ir.reads(b))
             self.place(b)
-            if not self.has_zero_tangent(b) and not self.has_no_tangent(b):
-                last |= dict.fromkeys(here, i)
+            moved.append({} if self.has_zero_tangent(b) or self.has_no_tangent(b) else here)
+            last |= dict.fromkeys(moved[-1], i)
         n = len(block.bindings)
         last |= dict.fromkeys(self.roots(block.leaf.operands()), n)
         last |= dict.fromkeys(self.roots(on), n + 1)
         self.places = dict(around)
         self.discard([phi.pop(x) for x in list(phi) if x not in last])
-        for i, b in enumerate(block.bindings):
+        for i, (b, here) in enumerate(zip(block.bindings, moved, strict=True)):
             self.out.line = ir.line_of(b)
-            self.binding(b, phi, last, i)
+            self.binding(b, here, phi, last, i)
         self.out.line = ir.line_of(block.leaf)
         leaf = self.ending(block.leaf, phi, on)
         made = ir.Block(tuple(self.out.bindings), leaf)
         self.out.bindings, self.places = outside, around
         return made
 
-    def binding(self, b: ir.Binding, phi: Phi, last: dict[ir.Var, int], i: int) -> None:
-        """One binding."""
-        if isinstance(b, ir.Unpack) and self.named(b.arg) not in self.places:
-            constant = self.is_constant(b, phi)
-            if not constant:
-                self.unpack(b, phi, last, i)
+    def binding(
+        self, b: ir.Binding, here: dict[ir.Var, None], phi: Phi, last: dict[ir.Var, int], i: int
+    ) -> None:
+        """One binding, which reads the tangents of `here`; a block is entered to find out."""
+        plain = isinstance(b, ir.Unpack) or not isinstance(b.rhs, ir.Block | ir.Drop)
+        constant = plain and not any([x in phi for x in here])
+        if isinstance(b, ir.Unpack) and not constant:
+            self.unpack(b, phi, last, i)
             self.place(b)
-            if constant:
-                self.out.bindings.append(b)
             return
         self.place(b)
-        if self.has_zero_tangent(b) or self.has_no_tangent(b) or self.is_constant(b, phi):
+        if constant or isinstance(b, ir.Unpack):
             self.out.bindings.append(b)
             return
-        assert isinstance(b, ir.Let)
-        here = self.roots(ir.reads(b))
         later = [x for x in here if x in phi and last[x] > i]
         if isinstance(b.rhs, ir.Prim) and b.rhs.name == "index":
             self.index(b, b.rhs, phi, last, i)
@@ -397,11 +396,6 @@ class _Jvp:
         with_tangent = [v for v in b.vars if self.has_tangent(v.type)]
         return bool(with_tangent) and all([v in self.places for v in with_tangent])
 
-    def is_constant(self, b: ir.Binding, phi: Phi) -> bool:
-        """Whether no operand has a tangent; a block is differentiated to find out."""
-        plain = isinstance(b, ir.Unpack) or not isinstance(b.rhs, ir.Block | ir.Drop)
-        return plain and not self.active(phi, ir.reads(b))
-
     def enter(
         self, tangents: Iterable[tuple[ir.Var, ir.Var]], phi: Phi, last: dict[Any, Any]
     ) -> None:
@@ -434,7 +428,7 @@ class _Jvp:
             y = self.out.fresh("y", self.judge.leaf(e)[0][0])
             leaf = ir.Ret((y, self.read(ir.Let((y,), e), e, phi, self.roots(on))))
         else:
-            used = self.split(phi, e.operands(), self.roots(on))
+            used = self.split(phi, self.roots(e.operands()), self.roots(on))
             leaf = self.last(e, used)
         if not on:
             return leaf
@@ -451,8 +445,8 @@ class _Jvp:
             x = self.named(b.arg)
             d = phi.pop(x)
         else:
-            later = [x for x in self.roots([b.arg]) if last[x] > i]
-            (d,) = self.split(phi, [b.arg], later).values()
+            here = self.roots([b.arg])
+            (d,) = self.split(phi, here, [x for x in here if last[x] > i]).values()
         self.out.bindings.append(b)
         tangents = [self.tangent_of(v) for v in b.vars]
         self.out.bindings.append(ir.Unpack(tuple(tangents), d))

@@ -31,8 +31,11 @@ Map = dict[ir.Var, ir.Var]
 
 
 @uncollected
-def transpose(program: Program, name: str, exact: bool = False) -> Program:
+def transpose(program: Program, name: str, exact: bool = False, unzipped: bool = False) -> Program:
     """The program with `name.t`, and with the transpose of every linear definition it calls.
+
+    They are Linear B, or else a ProgramError says what is not; what unzip has made is, and if
+    `unzipped` nobody looks.
 
     `exact` transposes what is dropped at zero, which keeps the work of T(T(e)) that of e; else
     zeros are made for what the dropped expression would read.
@@ -47,18 +50,30 @@ def transpose(program: Program, name: str, exact: bool = False) -> Program:
         f = todo.pop()
         if f in done or f + T in program.defs:
             continue
+        if not unzipped:
+            _judge(program, f)
         one = _Transpose(program, f, rules, exact)
         done[f] = one.definition()
         todo += one.needed
     return program.with_(*[done[f] for f in reversed(done)])
 
 
+def _judge(program: Program, name: str) -> None:
+    """A ProgramError for what is not Linear B, or not linear."""
+    if name not in program.defs:
+        raise ProgramError(f"transpose: there is no definition {name}")
+    if program.defs[name].results:
+        raise ProgramError(
+            f"transpose: {name} has non-linear results; T is for Linear B definitions: "
+            f"unzip {name} and transpose {name}.lin"
+        )
+    linear_b(program, [name])
+
+
 class _Transpose:
     """T of one definition."""
 
     def __init__(self, program: Program, name: str, rules: dict[Any, Text], exact: bool) -> None:
-        if name not in program.defs:
-            raise ProgramError(f"transpose: there is no definition {name}")
         self.program = program
         self.d = program.defs[name]
         self.rules = rules
@@ -69,12 +84,6 @@ class _Transpose:
     def definition(self) -> ir.Def:
         """f.t."""
         d = self.d
-        if d.results:
-            raise ProgramError(
-                f"transpose: {d.name} has non-linear results; T is for Linear B definitions: "
-                f"unzip {d.name} and transpose {d.name}.lin"
-            )
-        linear_b(self.program, [d.name])
         cs = [self.out.fresh("ct", t, True) for t in d.lresults]
         m = self.expression(d.body, cs)
         results = ir.Ret(tuple([m[a] for a in d.lxs]))

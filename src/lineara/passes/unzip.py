@@ -237,10 +237,15 @@ class _Unzip:
         for b in self.context:
             if not isinstance(b, ir.Let) or len(b.vars) != 1 or not isinstance(b.rhs, ir.Leaf):
                 continue
-            e = b.rhs.renamed(lambda a: same.get(a, a))
-            alike = e.args[0] if isinstance(e, ir.Ret | ir.Copy) and e.args else None
-            key = None if alike or self.program.may_act(b) else key_of(e)
-            same[b.vars[0]] = alike or first.setdefault(key or b, b.vars[0])
+            (v,), e = b.vars, b.rhs
+            if any([a in same for a in e.operands()]):
+                e = e.renamed(lambda a: same.get(a, a))
+            if isinstance(e, ir.Ret | ir.Copy) and e.args:
+                same[v] = e.args[0]
+                continue
+            alike = first.setdefault(key_of(e) or b, v)
+            if alike is not v and not self.program.may_act(b):
+                same[v] = alike
         kept: dict[ir.Var, ir.Var] = {}
         for v in stored:
             kept.setdefault(same.get(v, v), v)

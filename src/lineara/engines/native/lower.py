@@ -120,7 +120,8 @@ def lowered(
             "so that the run would be done again"
         )
     held = [8 * t.size for t in (*inputs, *outputs)] + [slot.nbytes for slot in em.slots]
-    short = operations(program, name) <= direct.SHORT and sum(held) <= 8 * direct.SHORT
+    short = em.leaves <= direct.SHORT and sum(held) <= 8 * direct.SHORT
+    short = short and operations(program, name) <= direct.SHORT
     return _assembled(em, d, inputs, outputs, parameters, bound, short)
 
 
