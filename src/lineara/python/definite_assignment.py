@@ -46,10 +46,11 @@ class _Function:
         own = bound(body) - others
         self.lines = {n: v for n, v in outer.items() if n not in own | params | others}
         self.lines |= {n: v for n, v in outer.items() if n in nonlocals}
-        self.lines |= dict.fromkeys(own - params, ()) | dict.fromkeys(bound(body) & params, ())
+        lines: dict[str, list[int]] = {n: [] for n in (own - params) | (bound(body) & params)}
         for n in every(body):
             if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load) and n.id in own:
-                self.lines[n.id] += (n.lineno,)
+                lines[n.id].append(n.lineno)
+        self.lines |= {n: tuple(found) for n, found in lines.items()}
         self.own = own
         self.sure: Sure = params | (sure - own)
         self.deleted = _deleted(body)

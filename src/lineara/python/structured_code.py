@@ -41,6 +41,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 from typing import Any
 
+from lineara.facts.gc_pause import uncollected
 from lineara.python.definite_assignment import mark
 from lineara.python.generators_as_loops import as_appending, as_loops, chooses, targets
 from lineara.python.liveness import (
@@ -100,6 +101,7 @@ structured: Callable[[FunctionType], CodeType | str] = _codes.of
 why_unread: Callable[[CodeType], str] = _codes.why_unread
 
 
+@uncollected
 def _structured(f: FunctionType) -> CodeType | str:
     code = f.__code__
     if code.co_flags & (inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
@@ -109,14 +111,16 @@ def _structured(f: FunctionType) -> CodeType | str:
         return node
     if _FRAMES & ({*code.co_names}):
         return "it looks at its own frame"
-    tries = [n for n in ast.walk(node) if isinstance(n, ast.Try | ast.TryStar)]
+    nodes = [*every([node])]
+    tries = [n for n in nodes if isinstance(n, ast.Try | ast.TryStar)]
     if any([_leaves(s) for n in tries for s in n.finalbody]):
         return "its finally block is left by return, break or continue"
-    as_branches(node)
+    if any([isinstance(n, ast.Match) for n in nodes]):
+        as_branches(node)
     mark(node)
     _Function(node).rewrite()
     through_loaded(node)
-    made = _compiled(f, node)
+    made = _compiled(f, ast.fix_missing_locations(node))
     assert made is not None, "what was rewritten is a function of that name"
     return _named(made, made.co_name, (made.co_qualname, code.co_qualname))
 
@@ -171,8 +175,8 @@ def _source(f: FunctionType, end: int | None) -> Any:
     rows = lines[first - 1 : end] if end else inspect.getblock(lines[first - 1 :])
     block = "".join(rows)
     inner = block[:1].isspace()  # not dedented: a string may span several lines
-    tree: Any = tree_of(f"if True:\n{block}" if inner else block)
-    ast.increment_lineno(tree, first - 1 - inner)
+    above = "\n" * (first - 2) + "if True:\n" if inner else "\n" * (first - 1)
+    tree: Any = tree_of(above + block)
     node = tree.body[0].body[0] if inner else tree.body[0]
     return node if isinstance(node, ast.FunctionDef) and node.name == code.co_name else None
 
@@ -198,10 +202,10 @@ def _compiled(f: FunctionType, node: Any) -> CodeType | None:
     """The code of a function of that syntax, among the variables around that it has."""
     free = f.__code__.co_freevars
     owner = f.__qualname__.rpartition(".")[0].rpartition(".")[2]
-    bare = _bare(node)
-    body: list[ast.stmt] = [bare]
+    inside: list[ast.stmt] = [ast.Pass()]  # where the function goes
+    body = inside
     if owner.isidentifier():  # a method, whose private names have the name of the class in them
-        body = [ast.ClassDef(owner, [], [], body, [])]
+        body = [ast.ClassDef(owner, [], [], inside, [])]
         if hasattr(body[0], "_fields") and "type_params" in body[0]._fields:
             body[0].type_params = []  # type: ignore[attr-defined]
     itself = owner if owner.isidentifier() else f.__code__.co_name
@@ -210,6 +214,7 @@ def _compiled(f: FunctionType, node: Any) -> CodeType | None:
     names = [ast.arg(name) for name in free if name != "__class__"]
     around = _function("around", ast.arguments([], names, None, [], [], None, []), body)
     module = ast.fix_missing_locations(ast.Module([around], []))
+    inside[-1] = _bare(node)  # which has its lines
     flags = f.__code__.co_flags & FUTURE
     code = compile(module, f.__code__.co_filename, "exec", flags, dont_inherit=True)
     todo = [code]
