@@ -47,8 +47,8 @@ class _Rename(ir.Mapped):
 
     def binding(self, b: ir.Binding) -> None:
         """Keep a binding as it is where no name is in it."""
-        arrays = isinstance(b, ir.Let) and isinstance(b.rhs, ir.Prim | ir.Lit)
-        if arrays and all([type(v.type) is ArrayType for v in (*b.vars, *b.rhs.operands())]):
+        plain = isinstance(b, ir.Let) and isinstance(b.rhs, ir.Prim | ir.Lit)
+        if plain and all([type(v.type) is ArrayType for v in (*b.vars, *ir.reads(b))]):
             self.out.append(b)
         else:
             super().binding(b)

@@ -203,7 +203,7 @@ def _compiled(f: FunctionType, node: Any) -> CodeType | None:
     free = f.__code__.co_freevars
     owner = f.__qualname__.rpartition(".")[0].rpartition(".")[2]
     inside: list[ast.stmt] = [ast.Pass()]  # where the function goes
-    body = inside
+    body: list[ast.stmt] = inside
     if owner.isidentifier():  # a method, whose private names have the name of the class in them
         body = [ast.ClassDef(owner, [], [], inside, [])]
         if hasattr(body[0], "_fields") and "type_params" in body[0]._fields:

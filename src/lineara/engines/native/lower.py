@@ -20,6 +20,7 @@ from lineara.engines.native.emit import ROLLED, Emitter, Site, Taped
 from lineara.engines.native.pieces import LONG, in_pieces
 from lineara.engines.native.symbols import address_of, c_function
 from lineara.engines.primal import one_primal
+from lineara.facts.gc_pause import uncollected
 from lineara.facts.types import ArrayType, Product, Type, show
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import operations
@@ -89,6 +90,7 @@ class Lowered:
     machine_code: bytes = b""  # what LLVM has made of the text, if that is known
 
 
+@uncollected
 def lowered(
     program: Program, name: str, trusting: bool = False, exact: bool = True, listed: bool = False
 ) -> Lowered:
