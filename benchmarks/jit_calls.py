@@ -103,6 +103,11 @@ def main() -> None:
         jax = f"{told['jax']:,.0f}" if theirs else "–"
         lines.append(f"| {label} | {told['ours']:,.0f} | {jax} |")
         print(lines[-1], flush=True)
+    put = lineara.jit(square, engine="native").into(np.empty(8))
+    for _ in range(4):
+        put(X)
+    into = least({"into": lambda: put(X)})["into"]
+    lines.append(f"| an array, into one that is there | {into:,.0f} | |")
     lines.append(f"| `math.sqrt(3.0)` | {beside['sqrt']:,.0f} | |")
     lines.append(f"| `np.multiply(x, x)` | {beside['multiply']:,.0f} | |")
     said = ", ".join(machine().values())

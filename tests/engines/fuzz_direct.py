@@ -64,6 +64,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (lineara.value_and_grad(taped), (X, 2)),
     (of_matrix, (M, X)),
 ]
+RESULTS = np.empty((2, 2)), np.empty(5)  # of `of_matrix`, which may be put into others
 OF_CONTAINERS: tuple[Callable[..., Any], tuple[Any, ...]] = (
     of_containers, ({"w": X, "b": [0.5, X]}, 3),
 )  # fmt: skip
@@ -250,6 +251,40 @@ class Calls:
         else:
             self.told["anything"] += 1  # a buffer of that size is read whatever its type
 
+    def put(self, rng: random.Random) -> None:
+        """One call with arrays for the results: these are there, or nothing was written."""
+        f, args, direct = self.directs[3]
+        pairs = [(v, True) if rng.random() < 0.8 else drawn(rng, v) for v in args]
+        given, fits = [v for v, _ in pairs], all([fine for _, fine in pairs])
+        out = [v.copy() if rng.random() < 0.6 else drawn(rng, v)[0] for v in RESULTS]
+        if rng.random() < 0.1:
+            given[0] = np.arange(9.0)[3:].reshape(2, 3)
+            out[1] = given[0].base[rng.randrange(5) :][:5]  # of which some is an argument
+        plain = [type(v) is np.ndarray and v.size < 100 for v in (*given, *out)]
+        kept = [v.copy() if p else v for v, p in zip((*given, *out), plain, strict=True)]
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                y = direct(*given, *out)
+        except Exception:
+            self.told["raised"] += 1
+            y = NotImplemented
+        if y is NotImplemented:
+            self.told["not implemented"] += 1
+            for v, k, p in zip((*given, *out), kept, plain, strict=True):
+                assert not p or v.tobytes() == k.tobytes(), "it is written, and not done"
+            return
+        self.told["right"] += 1
+        assert all([a is b for a, b in zip(y, out, strict=True)]), "they are not given back"
+        for v, like in zip(out, RESULTS, strict=True):
+            assert type(v) is np.ndarray
+            assert v.flags.carray
+            assert (v.shape, v.dtype) == (like.shape, like.dtype)
+            assert not any([isinstance(a, np.ndarray) and np.shares_memory(v, a) for a in given])
+        with np.errstate(all="ignore"):
+            apart = not np.shares_memory(*out)  # `Jitted.into` looks at that
+            assert not fits or not apart or same(y, f(*kept[:2])), (given, y)
+
 
 def many(calls: int, rng: random.Random) -> None:
     """So many calls that do not draw: of what fits, of what does not, and of what raises."""
@@ -271,6 +306,8 @@ def many(calls: int, rng: random.Random) -> None:
                 direct()
                 if isinstance(direct, Plain):
                     direct(*args[:-1], n=args[-1])
+            for _ in range(calls // 20 if k and f is of_matrix else 1000):
+                direct(*args, *RESULTS)
             for _ in range(1000):
                 with contextlib.suppress(Exception):
                     direct(args[0], rng.choice(rest))
@@ -298,10 +335,11 @@ if __name__ == "__main__":
     for f, args in FUNCTIONS:  # the derivative that results are compared with keeps code
         f(*args)
     shared = (int, str, tuple, bool, type, type(None))  # everybody has these
-    kept = [v for v in (*NO_NUMBERS, *NUMBERS, X, M, KEPT) if type(v) not in shared]
+    kept = [v for v in (*NO_NUMBERS, *NUMBERS, X, M, KEPT, *RESULTS) if type(v) not in shared]
     references = list(map(sys.getrefcount, kept))
     for _ in range(min(given.calls // 20, 100_000)):
         fuzzed.one(rng)
+        fuzzed.put(rng)
     gc.collect()
     after = list(map(sys.getrefcount, kept))
     grown = [a - b for a, b in zip(after, references, strict=True)]

@@ -3,8 +3,9 @@
     ptr @call(ptr %self, ptr %args, i64 %n)     METH_FASTCALL; self is a tuple
 
 Floats and whole numbers are read, arrays lend their memory, results are new; the GIL is released
-while the definition runs, unless that is short.  What does not fit gives NotImplemented, and the
-caller goes the long way; so does it where the run has to be done again.
+while the definition runs, unless that is short.  After the arguments may come the arrays that
+results are put into.  What does not fit gives NotImplemented, and the caller goes the long way; so
+does it where the run has to be done again.
 
 Objects are used by the documented functions of C.  An array of the very class and dtype that lies
 as it should is read, and made, as NumPy's headers say, where they are right (symbols.py): the
@@ -59,6 +60,7 @@ API = {
 
 
 LYING = 0x0101  # NPY_ARRAY_C_CONTIGUOUS, NPY_ARRAY_ALIGNED
+WRITEABLE = 0x0400  # NPY_ARRAY_WRITEABLE
 SHORT = 1000
 """Operations, and numbers in memory, up to which a run keeps the GIL: some microseconds."""
 
@@ -106,6 +108,7 @@ class Text:
         self.inputs, self.outputs, self.constants = inputs, outputs, constants
         self.slots, self.workspace, self.short = slots, workspace, short
         self.dtypes: list[np.dtype] = described(inputs, outputs)
+        self.takes_results: bool = all([t.shape and t.dtype in self.dtypes for t in outputs])
         self.lines: list[str] = []
         self.used: dict[str, str] = {}
         self.names: int = 0
@@ -154,6 +157,7 @@ class Text:
     def buffer(self, x: str, i: int, t: ArrayType, flags: int, otherwise: str) -> str:
         """The memory that an array lends; of another size, or not aligned, it does not fit."""
         view = self.at("%views", 10 * i)
+        self.line("store i1 true, ptr %lent")
         lent = self.call("PyObject_GetBuffer", x, view, str(flags))
         self.must(self.let(f"icmp eq i32 {lent}, 0"), otherwise)
         memory = self.let(f"load ptr, ptr {view}")
@@ -178,17 +182,7 @@ class Text:
         if t.dtype in self.dtypes:
             self.names += 1
             lend, ready = f"lend{self.names}", f"ready{self.names}"
-
-            def same(kind: str, value: str, stated: object) -> None:
-                self.must(self.let(f"icmp eq {kind} {value}, {stated}"), lend)
-
-            same("ptr", self.field(x, "CLASS"), self.known(0))
-            same("ptr", self.field(x, "DTYPE"), self.known(2 + self.dtypes.index(t.dtype)))
-            same("i32", self.let(f"and i32 {self.field(x, 'FLAGS', 'i32')}, {LYING}"), LYING)
-            same("i32", self.field(x, "AXES", "i32"), t.ndim)
-            dims = self.field(x, "DIMS")
-            for k, n in enumerate(t.shape):
-                same("i64", self.let(f"load i64, ptr {self.at(dims, k)}"), n)
+            self.lies(x, t, LYING, lend)
             self.put(self.field(x, "DATA"), "ptr", i)
             self.line(f"br label %{ready}")
             self.lines.append(f"{lend}:")
@@ -197,6 +191,54 @@ class Text:
             self.lines.append(f"{ready}:")
         else:
             self.put(self.buffer(x, i, t, READ, "unfit"), "ptr", i)
+
+    def result(self, output: int, t: ArrayType, place: int) -> None:
+        """The word of a result: the memory of the array that is given for it, or of a new one."""
+        if not self.takes_results:
+            self.put(self.new(output, t), "ptr", place)
+            return
+        self.names += 1
+        given, make, ready = (f"{what}{self.names}" for what in ("given", "make", "ready"))
+        self.line(f"br i1 %given, label %{given}, label %{make}")
+        self.lines.append(f"{given}:")
+        self.put(self.given(output, t), "ptr", place)
+        self.line(f"br label %{ready}")
+        self.lines.append(f"{make}:")
+        self.put(self.new(output, t), "ptr", place)
+        self.line(f"br label %{ready}")
+        self.lines.append(f"{ready}:")
+
+    def given(self, output: int, t: ArrayType) -> str:
+        """The memory of an array that a result is put into; it shares none with an argument."""
+        x = self.let(f"load ptr, ptr {self.at('%args', len(self.inputs) + output)}")
+        self.lies(x, t, LYING | WRITEABLE, "unfit")
+        data = self.field(x, "DATA")
+        first = self.let(f"ptrtoint ptr {data} to i64")
+        end = self.let(f"add i64 {first}, {t.size * t.dtype.itemsize}")
+        for i, s in enumerate(self.inputs):
+            if s.shape:
+                theirs = self.let(f"load i64, ptr {self.at('%words', i)}")
+                last = self.let(f"add i64 {theirs}, {s.size * s.dtype.itemsize}")
+                below = self.let(f"icmp ule i64 {end}, {theirs}")
+                above = self.let(f"icmp uge i64 {first}, {last}")
+                self.must(self.let(f"or i1 {below}, {above}"), "unfit")
+        self.call("Py_IncRef", x)
+        self.line(f"store ptr {x}, ptr {self.at('%made', output)}")
+        return data
+
+    def lies(self, x: str, t: ArrayType, flags: int, otherwise: str) -> None:
+        """Go on where an object is an array of that type, with these flags."""
+
+        def same(kind: str, value: str, stated: object) -> None:
+            self.must(self.let(f"icmp eq {kind} {value}, {stated}"), otherwise)
+
+        same("ptr", self.field(x, "CLASS"), self.known(0))
+        same("ptr", self.field(x, "DTYPE"), self.known(2 + self.dtypes.index(t.dtype)))
+        same("i32", self.let(f"and i32 {self.field(x, 'FLAGS', 'i32')}, {flags}"), flags)
+        same("i32", self.field(x, "AXES", "i32"), t.ndim)
+        dims = self.field(x, "DIMS")
+        for k, n in enumerate(t.shape):
+            same("i64", self.let(f"load i64, ptr {self.at(dims, k)}"), n)
 
     def new(self, output: int, t: ArrayType) -> str:
         """The memory of a result, which is a new array."""
@@ -250,9 +292,9 @@ class Text:
         for i, (place, output) in enumerate(self.slots):
             if output is None:
                 where = self.let(f"getelementptr inbounds i8, ptr %begin, i64 {place}")
+                self.put(where, "ptr", k + i)
             else:
-                where = self.new(output, self.outputs[output])
-            self.put(where, "ptr", k + i)
+                self.result(output, self.outputs[output], k + i)
 
     def numbers(self, first: int) -> None:
         """The results that are numbers, as Python's or as NumPy's."""
@@ -301,15 +343,20 @@ class Text:
             "  %used = alloca ptr",
             "  store ptr null, ptr %answer",
             "  store ptr null, ptr %used",
+            "  %lent = alloca i1",
+            "  store i1 false, ptr %lent",
         ]
         for i in range(views):
             self.line(f"store ptr null, ptr {self.at('%views', 10 * i + 1)}")
         for i in range(made):
             self.line(f"store ptr null, ptr {self.at('%made', i)}")
-        self.line(f"%many = icmp eq i64 %n, {len(self.inputs)}")
-        self.must("%many", "unfit")
         table = self.call("PyLong_AsVoidPtr", self.held(TABLE))
         self.line(f"%table = getelementptr inbounds i8, ptr {table}, i64 0")
+        many, more = len(self.inputs), len(self.inputs) + len(self.outputs)
+        self.line(f"%fresh = icmp eq i64 %n, {many}")
+        self.line(f"%given = icmp eq i64 %n, {more if self.takes_results else many}")
+        self.line("%many = or i1 %fresh, %given")
+        self.must("%many", "unfit")
         self.arguments()
         if self.workspace:
             self.works()
@@ -333,7 +380,7 @@ class Text:
         self.lines.append("ran:")
         self.numbers(first)
         self.handed_over()
-        self.line("br label %over")
+        self.line("br label %views.over")
         self.lines.append("unfit:")
         self.call("PyErr_Clear")
         other = self.held(OTHER)
@@ -341,10 +388,17 @@ class Text:
         self.line(f"store ptr {other}, ptr %answer")
         self.line("br label %over")
         self.lines.append("over:")
-        for i in range(views):
-            self.call("PyBuffer_Release", self.at("%views", 10 * i))
         for i in range(made):
             self.call("Py_DecRef", self.let(f"load ptr, ptr {self.at('%made', i)}"))
+        self.line("br label %views.over")
+        self.lines.append("views.over:")
+        any_ = self.let("load i1, ptr %lent")
+        self.line(f"br i1 {any_}, label %release, label %released")
+        self.lines.append("release:")
+        for i in range(views):
+            self.call("PyBuffer_Release", self.at("%views", 10 * i))
+        self.line("br label %released")
+        self.lines.append("released:")
         if self.workspace:
             self.rests()
         self.line(f"ret ptr {self.let('load ptr, ptr %answer')}")
@@ -375,12 +429,11 @@ class Text:
         """Keep the workspace for the next run, or give it back."""
         used = self.let("load ptr, ptr %used")
         if self.workspace <= LARGEST_KEPT:
-            table = self.call("PyLong_AsVoidPtr", self.held(TABLE))
             self.names += 1
             keep, on = f"keep{self.names}", f"kept{self.names}"
             self.line(f"br i1 {self.let(f'icmp ne ptr {used}, null')}, label %{keep}, label %{on}")
             self.lines.append(f"{keep}:")
-            old = self.let(f"atomicrmw xchg ptr {table}, ptr {used} seq_cst")
+            old = self.let(f"atomicrmw xchg ptr %table, ptr {used} seq_cst")
             self.call("free", old)
             self.line(f"br label %{on}")
             self.lines.append(f"{on}:")

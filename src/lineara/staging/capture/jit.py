@@ -39,6 +39,7 @@ from lineara.staging.capture.containers import (
     refuse_what_went_on,
 )
 from lineara.staging.capture.guards import Guard
+from lineara.staging.capture.into import Into
 from lineara.staging.capture.outside import refuse_unread
 from lineara.staging.capture.outside_arrays import Reach
 from lineara.staging.capture.quick_calls import Errors, Quick, attached
@@ -257,6 +258,30 @@ class Jitted(Remade, Remembers):
         args, kwargs = unflatten(call.structure, call.on_host())
         self._as_it_is(*args, **kwargs)  # which writes as far as it comes, and raises the same
         raise error
+
+    def into(self, out: Any) -> Into:
+        """The function with arrays that its results are put into, which a call gives back.
+
+        `out` is an array of NumPy's, or arrays in the containers of the result, each of the shape
+        and the dtype of its result.  No array is made in a call, which saves most of what is left
+        of it where the function is small, and the memory where it is large.  An array that shares
+        memory with an argument is fine, and costs a copy, as one does that is not in C order.
+        After an exception what the arrays hold is not said; two threads need two sets of them.
+
+        Raises TypeMismatchError for what is no array, is read-only, or is to hold a number;
+        StructureError for other containers, and for arrays that share memory; ShapeError for
+        another shape or dtype; StagingError if the call is differentiated.
+
+        >>> import numpy as np, lineara
+        >>> slope = lineara.jit(lineara.grad(lambda x: np.sum(x * x)))
+        >>> out = np.empty(3)
+        >>> step = slope.into(out)
+        >>> step(np.array([1.0, 2.0, 3.0])) is out
+        True
+        >>> out
+        array([2., 4., 6.])
+        """
+        return Into(self, out)
 
     def _set_recent(self, recent: tuple[Quick, ...]) -> None:
         self.recent = recent

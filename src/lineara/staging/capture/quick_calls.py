@@ -49,12 +49,18 @@ class Quick(NamedTuple):
     staged: Staged
 
 
-def attached(x: Callable[..., object], base: type, every: Sequence[Quick]) -> Any:
-    """Have x called by the programs that are machine code; what is to live as long as that."""
+def attached(
+    x: Callable[..., object], base: type, every: Sequence[Quick], out: Sequence[np.ndarray] = ()
+) -> Any:
+    """Have x called by the programs that are machine code; what is to live as long as that.
+
+    They put their results into `out`, if that is given.
+    """
     ready = [q for q in every if q.guard.code is not None and _is_machine_code(q.staged.direct)]
     if not ready:
         return engines.set_code(x, base)
-    return engines.guarded_call.attached(x, base, list(map(_program, ready)), x.__call__, OutOfRoom)
+    programs = [_program(q, out) for q in ready]
+    return engines.guarded_call.attached(x, base, programs, x.__call__, OutOfRoom)
 
 
 def _is_machine_code(direct: Direct | None) -> bool:
@@ -62,7 +68,7 @@ def _is_machine_code(direct: Direct | None) -> bool:
     return direct is not None and isinstance(direct.run, BuiltinFunctionType)
 
 
-def _program(q: Quick) -> Any:
+def _program(q: Quick, out: Sequence[np.ndarray]) -> Any:
     """One program for machine code."""
     call, direct, form = engines.guarded_call, q.staged.direct, q.form
     assert direct is not None, "it is ready"
@@ -73,7 +79,7 @@ def _program(q: Quick) -> Any:
         [*_checks(q)],
         form.slots,
         direct.run,
-        [*[word(form.places[i]) for i in direct.places], *direct.beside],
+        [*[word(form.places[i]) for i in direct.places], *direct.beside, *out],
         direct.fill,
         direct.several,
     )

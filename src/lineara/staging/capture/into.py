@@ -1,0 +1,113 @@
+"""`jit(f).into(out)`: a jitted function whose results are put into arrays that there are.
+
+    g = jit(f).into(out);  g(x)      is      out[...] = jit(f)(x), without an array in between
+
+Machine code writes where the arrays lie, if their memory has what it takes: C order, and nothing of
+an argument.  Whatever else there is, the results are made as ever, and copied.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from lineara.engines import with_room
+from lineara.errors import ShapeError, StagingError, StructureError, TypeMismatchError
+from lineara.facts.pickled import Making, Remade
+from lineara.facts.types import show_type
+from lineara.staging.capture.quick_calls import Quick, attached
+from lineara.staging.tracing import VARIABLE
+from lineara.tape.node import Traced
+from lineara.tape.shared_memory import shares
+from lineara.trees import flatten, leaf_paths, unflatten
+
+
+class Into(Remade):
+    """A jitted function, and the arrays that its results are put into; see `Jitted.into`."""
+
+    __lineara_leaf__ = True  # it is a function, and no container
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> "Into":
+        """An object that machine code may call."""
+        return super().__new__(with_room(cls))
+
+    def __init__(self, jitted: Any, out: Any) -> None:
+        self.jitted, self.out = jitted, out
+        self.arrays, self.structure = flatten(out)
+        self.paths: list[str] = ["out" + path for path in leaf_paths(out)]
+        for i, (array, path) in enumerate(zip(self.arrays, self.paths, strict=True)):
+            self._refuse(array, path, i)
+        self.parts: list[Any] = []
+        self.table: Any = None  # which machine code reads
+
+    def _refuse(self, array: Any, path: str, i: int) -> None:
+        """An error where results cannot be put into something."""
+        name = self.jitted.name
+        if type(array) is not np.ndarray:
+            raise TypeMismatchError(
+                f"into: the results of {name} are put into arrays of NumPy's, and {path} is "
+                f"{show_type(array)}; make it with np.empty"
+            )
+        if not array.flags.writeable:
+            raise TypeMismatchError(f"into: {path} is read-only; pass an array that can be written")
+        for other, theirs in zip(self.arrays[:i], self.paths, strict=False):
+            if shares(array, other):
+                raise StructureError(
+                    f"into: {theirs} and {path} lie in the same memory, so one result would be "
+                    "put over the other; pass arrays of their own"
+                )
+
+    def made_by(self) -> Making:
+        """The function and the arrays."""
+        return Making(Into, (self.jitted, self.out), {})
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The arrays, which have the results from then on."""
+        values, structure = flatten(self.jitted(*args, **kwargs))
+        name = self.jitted.name
+        if structure != self.structure:
+            raise StructureError(
+                f"into: {name} gives {structure}, and out is {self.structure}; pass arrays in the "
+                "containers of the result"
+            )
+        for value, array, path in zip(values, self.arrays, self.paths, strict=True):
+            if isinstance(value, Traced):
+                raise StagingError(
+                    f"into: a derivative of {name} is asked for, and what is put into {path} is "
+                    "only numbers; differentiate the function itself"
+                )
+            if not np.shape(value):
+                raise TypeMismatchError(
+                    f"into: the result for {path} is {show_type(value)}, a number, and only "
+                    "arrays are put into others; call the function itself"
+                )
+            if np.shape(value) != array.shape or value.dtype != array.dtype:
+                raise ShapeError(
+                    f"into: the result for {path} is {show_type(value)}, and {path} is "
+                    f"{show_type(array)}; pass an array of the type of the result"
+                )
+        for value, array in zip(values, self.arrays, strict=True):
+            array[...] = value
+        self._attach()
+        return unflatten(self.structure, self.arrays)
+
+    def _attach(self) -> None:
+        """Be called by what of the recent programs is machine code, if that has changed."""
+        recent: list[Quick] = [q for q in self.jitted.recent if self._fits(q)]
+        parts = [part for q in recent for part in (q.guard.terms, q.staged.direct)]
+        if len(parts) != len(self.parts) or any(
+            [a is not b for a, b in zip(parts, self.parts, strict=True)]
+        ):
+            self.parts = parts
+            self.table = attached(self, Into, recent, self.arrays)
+
+    def _fits(self, q: Quick) -> bool:
+        """Whether each result of a program is put into one of the arrays."""
+        results = q.staged.results
+        plain = all([c is VARIABLE for c in results.constants])
+        return plain and results.structure == self.structure
+
+    def __repr__(self) -> str:
+        return f"<{self.jitted!r} into {', '.join(map(show_type, self.arrays))}>"
+
+
+__all__ = ["Into"]
