@@ -476,8 +476,8 @@ def users_line(e: Leaf, body: "Block") -> str:
 
 def line_of(e: "Binding | Leaf | Block") -> str:
     """The user's line that a binding or a leaf is of: of what it binds or else reads."""
-    found = (*e.vars, *reads(e)) if isinstance(e, Let | Unpack) else occurrences(e)[::-1]
-    for v in found:
+    is_binding = isinstance(e, Let | Unpack)
+    for v in (*e.vars, *reads(e)) if is_binding else occurrences(e)[::-1]:
         if v.line:
             return v.line
     return ""

@@ -50,7 +50,7 @@ class _Function:
         for n in every(body):
             if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load) and n.id in own:
                 lines[n.id].append(n.lineno)
-        self.lines |= {n: tuple(found) for n, found in lines.items()}
+        self.lines |= {n: tuple(numbers) for n, numbers in lines.items()}
         self.own = own
         self.sure: Sure = params | (sure - own)
         self.deleted = _deleted(body)
