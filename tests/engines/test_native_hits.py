@@ -62,9 +62,9 @@ def work(monkeypatch, pytestconfig):
     def counted(where, name, label):
         f = getattr(where, name)
 
-        def counting(*args):
+        def counting(*args, **kwargs):
             done.append(label)
-            return f(*args)
+            return f(*args, **kwargs)
 
         monkeypatch.setattr(where, name, counting)
 
