@@ -183,7 +183,7 @@ class _Unzip:
         self.names = ir.Names([v.name for v in ir.binders(self.d)])
         self.context: list[ir.Binding] = []
         self.tape: Type | Family = Product()
-        self.line = ""  # the user's, of what is being unzipped
+        self.here: ir.Binding | ir.Leaf = self.d.body.leaf  # what is being unzipped
         self.dims = self.program.dims(name)
 
     def split(self) -> list[str]:
@@ -309,7 +309,7 @@ class _Unzip:
 
     def fresh(self, like: str, type_: Any, linear: bool = False) -> ir.Var:
         """A variable with a name that is free."""
-        return ir.Var(self.names(like), type_, linear, self.line)
+        return ir.Var(self.names(like), type_, linear, ir.line_of(self.here))
 
     def named(self, n: ir.Leaf) -> list[ir.Var]:
         """The variables of the non-linear results, bound if they have no names yet."""
@@ -338,18 +338,21 @@ class _Unzip:
         """ULet, UUnpack and ULUnpack."""
         linear: list[ir.Binding] = []
         for b in block.bindings:
-            self.line = ir.line_of(b)
+            self.here = b
             if isinstance(b, ir.Unpack):
                 (linear if b.arg.linear else self.context).append(b)
                 continue
             n, m = self.expression(b.rhs)
+            if n is b.rhs or m is b.rhs:
+                (self.context if n is b.rhs else linear).append(b)
+                continue
             xs = tuple([v for v in b.vars if not v.linear])
             if not is_empty(n):
                 self.context.append(ir.Let(xs, n))
             lxs = tuple([v for v in b.vars if v.linear])
             if not is_empty(m):
                 linear.append(ir.Let(lxs, short(m)))
-        self.line = ir.line_of(block.leaf)
+        self.here = block.leaf
         n, m = self.expression(block.leaf)
         return n, short(flat(linear, m))
 
@@ -385,9 +388,10 @@ class _Unzip:
 
 def is_linear(e: ir.Leaf) -> bool:
     """Whether a leaf belongs to the linear side."""
-    if isinstance(e, ir.Zero | ir.Tup):
-        return e.linear
-    return any(a.linear for a in e.args)
+    for a in e.args:
+        if a.linear:
+            return True
+    return isinstance(e, ir.Zero | ir.Tup) and e.linear
 
 
 def without_rest(bindings: Sequence[ir.Binding], wanted: Iterable[ir.Var]) -> list[ir.Binding]:

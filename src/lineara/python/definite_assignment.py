@@ -47,13 +47,14 @@ class _Function:
         self.lines = {n: v for n, v in outer.items() if n not in own | params | others}
         self.lines |= {n: v for n, v in outer.items() if n in nonlocals}
         lines: dict[str, list[int]] = {n: [] for n in (own - params) | (bound(body) & params)}
-        for n in every(body):
+        nodes = [*every(body)]
+        for n in nodes:
             if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load) and n.id in own:
                 lines[n.id].append(n.lineno)
         self.lines |= {n: tuple(numbers) for n, numbers in lines.items()}
         self.own = own
         self.sure: Sure = params | (sure - own)
-        self.deleted = _deleted(body)
+        self.deleted = _taken(nodes)
         self.breaks: list[Sure] = []
         self.block(body)
 
@@ -252,10 +253,14 @@ class _Function:
 
 def _deleted(nodes: Iterable[ast.AST]) -> Names:
     """The names that these may leave without a value."""
-    every_ = [*every(nodes)]
-    names = [n.id for n in every_ if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)]
+    return _taken([*every(nodes)])
+
+
+def _taken(nodes: Sequence[ast.AST]) -> Names:
+    """The names from which these nodes themselves take the value."""
+    names = [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)]
     return frozenset(
-        [*names, *[n.name for n in every_ if isinstance(n, ast.ExceptHandler) and n.name]]
+        [*names, *[n.name for n in nodes if isinstance(n, ast.ExceptHandler) and n.name]]
     )
 
 

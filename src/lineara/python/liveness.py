@@ -154,11 +154,11 @@ def declared(function: Any) -> tuple[Names, Names]:
     return frozenset(names[ast.Global]), frozenset(names[ast.Nonlocal])
 
 
-def shared_with_nested(body: Sequence[ast.AST]) -> tuple[Names, Names]:
-    """What nested functions read of the names around them, and what they bind there."""
+def shared_with_nested(nodes: Iterable[ast.AST]) -> tuple[Names, Names]:
+    """What functions among the nodes read of the names around them, and what they bind there."""
     reads: set[str] = set()
     binds: set[str] = set()
-    for n in own(body):
+    for n in nodes:
         if isinstance(n, (*FUNCTIONS, ast.GeneratorExp, ast.ClassDef)):
             inner = [n.body] if isinstance(n, ast.Lambda) else getattr(n, "body", [n])
             reads |= read(inner)

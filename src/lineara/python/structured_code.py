@@ -326,13 +326,15 @@ class _Function:
         self.node = node
         self.body: list[ast.stmt] = node.body if isinstance(node.body, list) else []
         self.globals, self.outer = declared(node)
-        inner, self.written_inside = shared_with_nested(self.body)
+        nodes = [*own(self.body or node.body)]
+        self.kinds = {type(n) for n in nodes}  # of the syntax that it has itself
+        inner, self.written_inside = shared_with_nested(nodes)
         self.variables = (bound(self.body) | {*parameters(node.args)}) - self.globals
         self.live = Liveness(self.body, inner | self.outer)  # other functions read nonlocal names
         self.first = next(iter(parameters(node.args)), None)
         self.count = 0
         self.exits = NONE  # names read by the next round of the enclosing loop, or after it
-        self.whole = any([isinstance(n, _GENERATORS) for n in own(self.body)])
+        self.whole = not self.kinds.isdisjoint(_GENERATORS)
         self.before: list[ast.stmt] | None = None  # functions that go before the statement
 
     def rewrite(self) -> None:
@@ -364,8 +366,7 @@ class _Function:
 
     def _may_call_itself(self) -> bool:
         """Whether it may end without a call on some way and call something on another."""
-        kinds = [type(n) for n in own(self.body or self.node.body)]
-        return ast.Call in kinds and not {*kinds}.isdisjoint(_CHOICES)
+        return ast.Call in self.kinds and not self.kinds.isdisjoint(_CHOICES)
 
     def _called(self, whole: ast.expr) -> ast.expr:
         """A call of what the function does, which may become one of a definition."""

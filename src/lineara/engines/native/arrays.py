@@ -6,6 +6,7 @@ order, and where a result comes in another order the run is given up.
 """
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -54,28 +55,29 @@ def primitive(
     into: nm.Arr | None = None,
 ) -> nm.Held:
     """The value of a primitive, by the first that has code for it; it may be put `into` memory."""
-    if e.name == "live_factor" and em.demand.trusts(e):
+    name = e.name
+    if name == "live_factor" and em.demand.trusts(e):
         return trusted(em, plain(held[1]), t)
     args = list(map(plain, held))
-    if e.name not in STRIDED and not (e.name in RULES and e.name not in OF_ARRAYS):
+    if name not in STRIDED and not (name in RULES and name not in OF_ARRAYS):
         at = dict(zip(at, em.in_order(at.values()), strict=True))
         args = [plain(at[v]) for v in e.args]
-    if e.name.startswith("check_"):
+    if name.startswith("check_"):
         return checked(em, e, args, at)
     numbers = [x for x in args if isinstance(x, nm.Num)]
     kind = nm.kind_of(t)
     if getattr(e.primitive, "pythons", False):
         kinds = {x.kind for x in numbers}
-        if "bool" in kinds or (e.name.startswith("math_") and "i64" in kinds):
-            raise nm.Refused(f"it has {e.name} of numbers that are no floats")
+        if "bool" in kinds or (name.startswith("math_") and "i64" in kinds):
+            raise nm.Refused(f"it has {name} of numbers that are no floats")
     y: nm.Held = None
     if len(numbers) == len(args) and kind is not None and not t.shape:
         y = of_numbers(em, e, numbers, at, kind, t)
-    elif e.name in OF_ARRAYS:
-        y = OF_ARRAYS[e.name](em, e, args, at, t)
-    elif e.name in OF_MATRICES and not em.exact:
+    elif name in OF_ARRAYS:
+        y = OF_ARRAYS[name](em, e, args, at, t)
+    elif name in OF_MATRICES and not em.exact:
         y = of_matrices(em, e, args, t, lambda: called_back(em, e, at, t))
-    elif e.name in OF_LINES:
+    elif name in OF_LINES:
         y = of_lines(em, e, args, t)
     elif kind is not None:
         y = elementwise(em, e, args, t, kind, into)
@@ -201,6 +203,7 @@ def number_by_loop(em: Emitter, name: str, loop: Loop, args: list[nm.Num], kind:
     return nm.Num(kind, em.let(f'call {result} @"{title}"({operands})'))
 
 
+@cache
 def loop_kinds(f: np.ufunc, kinds: tuple[str, ...]) -> tuple[str, ...]:
     """The kinds that NumPy casts arguments to, or none.
 

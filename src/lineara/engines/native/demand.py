@@ -51,9 +51,9 @@ class Demand:
     def block(self, block: ir.Block, wanted: Wanted) -> tuple[set[ir.Var], set[int]]:
         """The variables that are needed, and the places of the bindings that run."""
         needed, runs = set(self.reads(block.leaf, wanted)), set()
+        spots = [None if isinstance(b, ir.Unpack) else place(b.rhs) for b in block.bindings]
         first: dict[object, int] = {}
-        for i, b in enumerate(block.bindings):
-            spot = None if isinstance(b, ir.Unpack) else place(b.rhs)
+        for i, spot in enumerate(spots):
             if spot is not None:
                 first.setdefault(spot, i)
         answering = set(first.values())
@@ -64,7 +64,7 @@ class Demand:
                 if not any(here):
                     continue
                 reads = (b.arg,)
-            elif any(here) or i in answering or (place(b.rhs) is None and self.may_fail(b.rhs)):
+            elif any(here) or i in answering or (spots[i] is None and self.may_fail(b.rhs)):
                 reads = self.reads(b.rhs, here)
             else:
                 continue
@@ -77,12 +77,13 @@ class Demand:
         if isinstance(e, ir.Block):
             return [*self.block(e, wanted)[0]]
         match e:
+            case ir.Prim():
+                trusted = e.name == "live_factor" and self.trusts(e)
+                return e.args[1:2] if trusted else e.operands()
             case ir.Ret() | ir.Copy():
                 return [v for v, is_wanted in zip(e.args, wanted, strict=True) if is_wanted]
             case ir.Drop():
                 return self.reads(e.body, (False,) * self.results_of(e.body))
-            case ir.Prim(name="live_factor") if self.trusts(e):
-                return e.args[1:2]
             case Scan() if e.n is None or isinstance(e.n, int):
                 _, given = self.carries(e, wanted)
             case Choice():

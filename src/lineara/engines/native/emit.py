@@ -211,10 +211,10 @@ class Emitter(Code):
                 values = whole.items
             else:
                 read = [v in needed for v in b.vars]
-                places, types_of_vars = self.places(), [v.type for v in b.vars]
-                values = self.expression(b.rhs, env, types_of_vars, dead, dying, read)
-                if read and not any(read) and len(self.sites) == places[SITES]:
-                    self.back_to(places)  # nobody reads it, and nothing in it can fail
+                before = None if any(read) or not read else self.places()
+                values = self.expression(b.rhs, env, [v.type for v in b.vars], dead, dying, read)
+                if before and len(self.sites) == before[SITES]:
+                    self.back_to(before)  # nobody reads it, and nothing in it can fail
                     values = [nm.UNREAD] * len(read)
             env.update(zip(b.vars, values, strict=True))
             if self.listed:
@@ -289,6 +289,8 @@ class Emitter(Code):
     ) -> Sequence[nm.Held]:
         """The values of a leaf."""
         match e:
+            case ir.Prim():
+                return [self.primitive(e, args, at, self.array_type(types[0]))]
             case ir.Ret() | ir.Copy():
                 return args
             case ir.Lit(value=value):
@@ -305,8 +307,6 @@ class Emitter(Code):
                 return [nm.Tag(nm.constant("i64", tag), tuple(items))]
             case ir.Proj(tag=tag) if isinstance(args[0], nm.Tag) and args[0].items[tag] is not None:
                 return [args[0].items[tag]]
-            case ir.Prim():
-                return [self.primitive(e, args, at, self.array_type(types[0]))]
             case ir.Accum() | ir.Put():
                 args[:] = self.in_order(args)
                 return [self.written(e, args, at, self.array_type(types[0]), mine[0])]

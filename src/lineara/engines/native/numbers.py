@@ -22,8 +22,11 @@ from lineara.facts.types import ArrayType
 LEAST, MOST = -(2**63), 2**63 - 1
 LLVM = {"f64": "double", "f32": "float", "i64": "i64", "bool": "i1"}  # in registers
 IN_MEMORY = LLVM | {"bool": "i8"}
-KINDS = {"f8": "f64", "f4": "f32", "i8": "i64", "b1": "bool"}  # in the processor's byte order
-TYPES = {kind: ArrayType((), np.dtype(code)) for code, kind in KINDS.items()}
+TYPES = {
+    kind: ArrayType((), np.dtype(code))  # in the processor's byte order
+    for kind, code in (("f64", "f8"), ("f32", "f4"), ("i64", "i8"), ("bool", "b1"))
+}
+KINDS = {t.dtype: kind for kind, t in TYPES.items()}
 FLOATS = ("f64", "f32")
 
 
@@ -195,7 +198,7 @@ UNREAD = constant("i64", 0)
 
 def kind_of(t: ArrayType) -> str | None:
     """The kind of the numbers of a type; None for those that no register holds."""
-    return KINDS.get(t.dtype.str[1:]) if t.dtype.isnative else None
+    return KINDS.get(t.dtype)
 
 
 def strides_of(shape: Sequence[int]) -> list[int]:
