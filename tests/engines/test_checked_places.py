@@ -110,7 +110,9 @@ def test_a_tape_grows_before_it_is_full(looking):
         begin = len(self.em.lines)
         right(self)
         for i, line in enumerate(self.em.lines[begin:], begin):
-            self.em.lines[i] = line.replace("icmp ult i64", "icmp ule i64")
+            if "br i1" in line and "%on" in line:  # there is room, it takes for granted
+                self.em.lines[i] = f"  br label %{line.split('label %')[1].split(',')[0]}"
+                break
 
     looking.setattr(stacks.Rows, "grow", wrong)
     f = lineara.jit(gradient, engine="native exact")
