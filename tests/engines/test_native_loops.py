@@ -170,6 +170,35 @@ def test_no_position_is_on_the_tape_of_a_loop_that_is_counted_when_it_begins(f, 
     assert kinds.count("i") == loops
 
 
+def read_in_triangles(x, y):
+    """What is read of arguments, of a constant and of a copy that is written."""
+    total, z, ends = 0.0, y.copy(), np.array([0.5, 1.5, -2.0, 0.25, 3.0, -1.0])
+    for i in range(N):
+        for j in range(N - 1, i, -1):
+            total = total * y[i, j] + x[j - i] * y[j, i] * z[i, j]
+            total = total * ends[j] * 0.1 + x[-1 - j] * y[2 * i - i, -2]
+            z[i, j] = total
+        for j in range(i):
+            if total > 0.3:
+                total = total * x[j] - z[j, i]
+    return total
+
+
+def test_what_is_read_of_arguments_and_constants_is_read_again():
+    """On the tape are two sums, a product, and what was read of the copy.
+
+    Beside these there are the way of the branch, and where the rows of the inner loops begin.
+    """
+    y = np.cos(np.arange(N * N, dtype=float)).reshape(N, N)
+    f = lineara.jit(lineara.grad(read_in_triangles, (0, 1)), engine="native")
+    p = f.program(X, y)
+    for x in (X, -X, X[::-1].copy(), 0.0 * X):
+        agree(p.program, p.name, x, y)
+        agree(p.program, p.name, x, -y)
+    code = lowered(p.program, p.name, True, False)
+    assert sorted([t.dtype.kind for _, t, _ in code.taped]) == [*"ffffiii"]
+
+
 def nest(bounds, at, steps):
     """Three loops, the bounds of each affine in the rounds around it."""
     (a, b), (c, d, e, f), (g, h, k) = bounds

@@ -40,7 +40,7 @@ def test_the_tape_is_told_and_nothing_is_called_back():
     f(np.ones(50))
     operations, tape, line = said(f, np.ones(50))
     assert re.fullmatch(r"\d+ operations, 0 bytes of workspace", operations)
-    assert tape == "on a tape: 2 times f64 in each of 49 rounds, 784 bytes"
+    assert tape == "on a tape: f64 in each of 49 rounds, 392 bytes"
     place = recurrence.__code__.co_firstlineno + 4
     assert line == f"  at test_native_report.py:{place}: y[i] = 0.9 * y[i - 1] + x[i] * y[i - 1]"
     assert "machine code\n    " + operations in str(lineara.explain(f, np.ones(50)))

@@ -422,7 +422,11 @@ class Emitter(Code):
         kind = nm.kind_of(array.type)
         assert kind is not None, "a register holds it"
         x = self.let(f"load {nm.IN_MEMORY[kind]}, ptr {self.address(array, at)}")
-        return nm.Num(kind, self.let(f"trunc i8 {x} to i1") if kind == "bool" else x)
+        lasts = not array.buffer.written and not isinstance(array.buffer, nm.Arena)
+        known = lasts and at is not None and at.affine is not None and not array.at
+        source = nm.Read(array, at) if known and at is not None else None
+        x = self.let(f"trunc i8 {x} to i1") if kind == "bool" else x
+        return nm.Num(kind, x, source=source)
 
     def store(self, x: nm.Num, array: nm.Arr, at: nm.Num | None = None) -> None:
         """Put a number into an array."""
@@ -549,12 +553,13 @@ class Emitter(Code):
             return
         if not self.doubt:
             self.doubt = "%doubt"
-        t = nm.LLVM[x.kind]
-        f = self.outside(f"llvm.fabs.{x.kind}", f"{t} ({t})")
-        size = self.let(f"call {t} {f}({t} {self.text(x)})")
-        odd = self.let(f"fcmp uge {t} {size}, 0x7FF0000000000000")
-        before = self.let("load i1, ptr %doubt")
-        self.line(f"store i1 {self.let(f'or i1 {before}, {odd}')}, ptr %doubt")
+        value = self.text(x)
+        if x.kind == "f32":
+            value = self.let(f"fpext float {value} to double")
+        nothing = self.let(f"fmul double {value}, 0.0")  # or NaN, which every sum stays
+        before = self.let("load double, ptr %doubt")
+        both = self.let(f"fadd reassoc double {before}, {nothing}")
+        self.line(f"store double {both}, ptr %doubt")
 
     # --- what is thrown away ----------------------------------------------------------------------
 

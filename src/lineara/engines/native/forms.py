@@ -113,7 +113,8 @@ class Meeting:
         if all([v == first for v in there]) and (len(there) > 1 or self.everywhere(first)):
             return first
         if isinstance(first, nm.Num):
-            return self.number([v if isinstance(v, nm.Num) else None for v in values], first.kind)
+            one = self.number([v if isinstance(v, nm.Num) else None for v in values], first.kind)
+            return one._replace(source=first.source) if len(there) == 1 else one
         if isinstance(first, nm.Arr):
             return self.array(values, first.type)
         if isinstance(first, nm.Tup):

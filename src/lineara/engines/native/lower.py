@@ -31,7 +31,8 @@ SMALL = 1024
 
 
 DOUBTS = [
-    "  %odd = load i1, ptr %doubt",
+    "  %sum = load double, ptr %doubt",
+    "  %odd = fcmp uno double %sum, 0.0",
     "  %again = select i1 %odd, i32 3, i32 0",
     "  store i32 %again, ptr %code",
 ]
@@ -241,7 +242,7 @@ def _assembled(
             f"  %scratch = alloca [{em.scratch} x i64]",
             "  %code = alloca i32",
             "  store i32 0, ptr %code",
-            *(["  %doubt = alloca i1", "  store i1 false, ptr %doubt"] if em.doubt else []),
+            *(["  %doubt = alloca double", "  store double 0.0, ptr %doubt"] if em.doubt else []),
             "  br label %start",
             "start:",
             *lines,

@@ -3,7 +3,8 @@
     Num      a float, an i64 or a bool; a constant, or a whole number affine in the rounds of loops
     Arr      an array: a buffer, where it begins in it, and its type
     Tup      a product          Tag     a value of a sum: the tag and what each alternative holds
-    Stk      a stack: what one row holds, each part a constant, affine in the round, or in a buffer
+    Stk      a stack: what one row holds, each part a constant, affine in the round, a place of an
+             argument, or in a buffer
 
 A whole number that is affine in the rounds around it is never stored on a tape, and its range is
 known, so that neither a check of an index nor one of an overflow is left of it.
@@ -104,6 +105,14 @@ class Num(NamedTuple):
     constant: float | bool | None = None  # of a float or a bool
     affine: Affine | None = None  # of an i64
     compared: "tuple[str, Num, Num] | None" = None  # of a bool: the comparison that it is of
+    source: "Read | None" = None  # where it was read, if nothing is ever written there
+
+
+class Read(NamedTuple):
+    """A number that can be read again: where it is in an argument or a constant."""
+
+    array: "Arr"
+    at: Num
 
 
 class Buffer:
@@ -165,8 +174,8 @@ class Stk(NamedTuple):
     row: "Held"
 
 
-# A column stands in rows only; None is an alternative of a sum that a value cannot be.
-Held = Num | Arr | Tup | Tag | Stk | Column | None
+# A column and what is read again stand in rows only; None is what a value of a sum cannot be.
+Held = Num | Arr | Tup | Tag | Stk | Column | Read | None
 
 
 def buffers(value: Held) -> Iterator[Buffer]:

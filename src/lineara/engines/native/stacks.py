@@ -1,7 +1,8 @@
 """Stacks: what a loop makes in each round, one column for each part that has to be stored.
 
 A constant, and a whole number that is affine in the rounds, is a part of the row as it is: it is
-never stored, and where a row is read the rounds are those of the reader.  Columns of a loop whose
+never stored, and where a row is read the rounds are those of the reader.  So is what was read at
+such a place of an argument: it is read there again.  Columns of a loop whose
 rounds are known have their size; others are arenas, which double: where they are counted before
 the first round there is room for them all, and each has its row at its place after the first one.
 """
@@ -102,7 +103,8 @@ class Rows:
             return None
         if isinstance(value, nm.Num):
             known = value.constant is not None or value.affine is not None
-            return through(self.em, value, self.r, self.turned) if known else self.column(value)
+            part = value if known else value.source
+            return self.column(value) if part is None else self.told(part)
         if isinstance(value, nm.Arr):
             return self.column(value)
         if isinstance(value, nm.Tup):
@@ -113,9 +115,13 @@ class Rows:
         assert isinstance(value, nm.Stk)
         return self.inner(value)
 
+    def told(self, part: nm.Held) -> nm.Held:
+        """What the rounds tell, by the place of the row."""
+        return through(self.em, part, self.r, self.turned)
+
     def inner(self, value: nm.Stk) -> nm.Stk:
         """A stack as a part of a row: its columns move to larger ones, unless they are arenas."""
-        value = value._replace(row=through(self.em, value.row, self.r, self.turned))
+        value = value._replace(row=self.told(value.row))
         n = value.round.n
         self.em.kept_arenas.update(arenas(value.row))
         if n is None:
@@ -292,6 +298,10 @@ def read(em: Emitter, part: nm.Held, r: nm.Round, i: nm.Num, at: nm.Num) -> nm.H
         k = dict(part.affine.terms)[r]
         rest = part.affine.at(r, nm.Affine(0))
         return plus(em, scaled(em, i, k), nm.Num("i64", affine=rest))
+    if isinstance(part, nm.Read):
+        place = read(em, part.at, r, i, at)
+        assert isinstance(place, nm.Num)
+        return em.load(part.array, place)
     if isinstance(part, nm.Column):
         t = part.type
         whole = nm.Arr(part.buffer, t, em.text(scaled(em, at, t.size)))
@@ -314,6 +324,10 @@ def through(em: Emitter, part: nm.Held, r: nm.Round, i: nm.Num) -> nm.Held:
     """The row of a stack in a row: only what rounds tell is known yet; its columns stay."""
     if isinstance(part, nm.Num):
         return read(em, part, r, i, i)
+    if isinstance(part, nm.Read):
+        place = read(em, part.at, r, i, i)
+        assert isinstance(place, nm.Num)
+        return nm.Read(part.array, place)
     if isinstance(part, nm.Tup):
         return nm.Tup(tuple([through(em, item, r, i) for item in part.items]))
     if isinstance(part, nm.Tag):
