@@ -10,6 +10,7 @@ from test_native import NATIVE, agree
 
 import lineara
 from lineara.engines.native import alone, symbols
+from lineara.engines.native.lower import lowered
 
 pytest.importorskip("llvmlite")
 
@@ -50,6 +51,42 @@ def asks_nobody(g, *args):
     kernel = NATIVE.kernel(p.program, p.name)
     asked = {s.what for s, (n, _) in zip(kernel.code.sites, kernel.asked, strict=True) if n}
     assert not [what for what in asked if not what.startswith("any(")]
+
+
+def of_one_matrix(a, b):
+    """Solutions, determinant and inverse of one matrix, in a branch and after a write, too."""
+    total, x = 0.0, b[:, 0]
+    for i in range(3):
+        s = a + x[:, None] * x * 0.1 + np.eye(4) * i
+        x = np.linalg.solve(s, b @ x)
+        total = total + np.linalg.det(s) + x @ np.linalg.solve(s, b[i])
+        if total > 1.0:
+            x = np.linalg.solve(s, x) + np.linalg.inv(s)[i]
+        s[0, i] = s[0, i] + 1.0
+        total = total + np.linalg.slogdet(s)[1] + np.linalg.solve(s.T, x)[i]
+    return total
+
+
+def test_what_is_factored_in_a_block_is_not_factored_again():
+    """In each round once, where a branch asks once more, and of the transpose after the write."""
+    a, b = drawn(4)
+    for f in (of_one_matrix, lineara.grad(of_one_matrix, (0, 1))):
+        p = lineara.jit(f).program(a, b)
+        for scale in (1.0, -3.0, 0.5):
+            agree(p.program, p.name, scale * a, b, engines=[NATIVE])
+    p = lineara.jit(of_one_matrix).program(a, b)
+    text = lowered(p.program, p.name, True, False).text
+    assert text.count('call i1 @"lineara.factor.4"') == 3 * 4
+
+
+def test_a_matrix_without_a_solution_is_told_by_the_line_that_asks():
+    def f(a, b):
+        y = np.linalg.det(a) + b[0]
+        return y + np.linalg.solve(a, b)[0]
+
+    p = lineara.jit(f).program(np.eye(3), np.ones(3))
+    told = agree(p.program, p.name, np.zeros((3, 3)), np.ones(3), engines=[NATIVE])
+    assert issubclass(told[0], np.linalg.LinAlgError)
 
 
 SIZES = [(25, ()), (70, ()), (1, (3,)), (2, (3,)), (4, (2, 3)), (26, (2,))]

@@ -134,6 +134,7 @@ class Emitter(Code):
         self.demand: Demand = Demand(program, trusting)
         self.frames: list[Iterable[nm.Held]] = []
         self.reserved: list[Iterable[nm.Held]] = []  # memory of loops, which a round may write
+        self.remembered: list[dict[ir.Var, nm.Tup]] = [{}]  # factors, in the blocks that are open
         self.slots: list[nm.Buffer] = []
         self.constants: list[np.ndarray] = []
         self.sites: list[Site] = []
@@ -194,6 +195,8 @@ class Emitter(Code):
         wanted = (True,) * len(types) if wanted is None else tuple(wanted)
         needed, runs = self.demand.block(block, wanted)
         left = set(runs)  # those that are not emitted, with lines before them or alone
+        self.remembered.append({})
+        self.frames.append(self.remembered[-1].values())
         for i, (b, dead) in enumerate(zip(block.bindings, rows, strict=True)):
             if i in left:
                 left -= self.region(block, i, left, env)
@@ -222,8 +225,12 @@ class Emitter(Code):
                     self.origins.setdefault(id(value), (value, v.line))
             for v in dead:
                 env.pop(v, None)
+                self.remembered[-1].pop(v, None)
         self.tell(block.leaf)
-        return list(self.expression(block.leaf, env, types, at_last, dying, wanted))
+        results = list(self.expression(block.leaf, env, types, at_last, dying, wanted))
+        self.remembered.pop()
+        self.frames.pop()
+        return results
 
     def place_of(self, value: nm.Held) -> str:
         """The user's place that a value comes from, if that is listed."""
@@ -585,7 +592,9 @@ class Emitter(Code):
         """What is emitted in the block is not kept."""
         places, before = self.places(), self.trying
         self.trying = True
+        self.remembered.append({})
         yield
+        self.remembered.pop()
         self.trying = before
         self.back_to(places)
 

@@ -238,19 +238,31 @@ def copied(em: Emitter, x: Plain, args: Sequence[nm.Held]) -> nm.Arr:
     return y
 
 
-def factored(em: Emitter, a: Plain, args: Sequence[nm.Held]) -> tuple[nm.Arr, str, str]:
-    """L and U, the rows that were exchanged, and whether a pivot is zero."""
-    lu = copied(em, a, args)
-    pivots = em.at_entry(f"alloca [{lu.type.shape[0]} x i64]")
-    return lu, pivots, called(em, factor(lu.type.shape[0]), [em.address(lu), pivots])
+def factored(em: Emitter, e: ir.Prim, args: Sequence[Plain]) -> tuple[nm.Arr, str, str]:
+    """L and U, the rows that were exchanged, and whether a pivot is zero.
+
+    What one line of a block has factored no later one factors again.
+    """
+    known = em.remembered[-1].get(e.args[0])
+    if known is None:
+        lu = copied(em, args[0], args)
+        pivots = em.at_entry(f"alloca [{lu.type.shape[0]} x i64]")
+        bad = called(em, factor(lu.type.shape[0]), [em.address(lu), pivots])
+        known = nm.Tup((lu, nm.Num("i64", pivots), nm.Num("bool", bad)))
+        em.remembered[-1][e.args[0]] = known
+    lu, pivots, bad = known.items
+    assert isinstance(lu, nm.Arr)
+    assert isinstance(pivots, nm.Num)
+    assert isinstance(bad, nm.Num)
+    return lu, pivots.register, bad.register
 
 
 def solved(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType, slow: Slow) -> nm.Held:
     """X with A X = B, or with the transpose of A."""
     if len(args) != 2 or not suits(*args) or not t.size:
         return None
-    a, b = args
-    lu, pivots, bad = factored(em, a, args)
+    _, b = args
+    lu, pivots, bad = factored(em, e, args)
     y = copied(em, b, [lu, *args])
     with unless(em, bad, y, [lu, *args], slow):
         f = solve(t.shape[0], t.shape[1], bool(e.params.get("adjoint")))
@@ -263,7 +275,7 @@ def inverted(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType, slow: Slo
     if len(args) != 1 or not suits(*args):
         return None
     n = t.shape[0]
-    lu, pivots, bad = factored(em, args[0], args)
+    lu, pivots, bad = factored(em, e, args)
     with em.kept([lu, *args]):
         y = em.array(t)
     with unless(em, bad, y, [lu, *args], slow):
@@ -317,7 +329,7 @@ def determined(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType, slow: S
     """The determinant, its sign, or the logarithm of its size."""
     if len(args) != 1 or not suits(*args):
         return None
-    lu, pivots, bad = factored(em, args[0], args)
+    lu, pivots, bad = factored(em, e, args)
 
     def number() -> nm.Num:
         with em.kept([lu, *args]):
