@@ -189,3 +189,25 @@ def test_a_while_loop_allocates_where_its_tape_doubles(allocated):
         assert allocated.realloc - before == times * len(columns)
         assert allocated.peak == (8 * FEW * 2**doubled * len(columns) if rounds else 0)
         assert not allocated.sizes
+
+
+def triangle(x):
+    total = 0.5
+    for i in range(x.shape[0]):
+        for k in range(i + 1):
+            total = np.sin(total) * x[k]
+    return total
+
+
+@pytest.mark.parametrize(("n", "bound"), [(100, 1), (1_000, 20)])
+def test_the_tape_of_a_loop_that_is_counted_when_it_begins_has_room_at_once(n, bound, allocated):
+    """For all the rounds that it may have, if that is little, or else it doubles in between."""
+    x = np.linspace(0.1, 0.9, n)
+    jitted, call = prepared(lineara.grad(triangle), x)
+    (kernel,) = jitted.program(x).program.noted["native"].values()
+    columns = [t.dtype.itemsize for rounds, t, _ in kernel.code.taped if rounds is None]
+    call(x)
+    before = allocated.realloc
+    call(x)
+    assert len(columns) <= allocated.realloc - before <= bound * len(columns)
+    assert allocated.peak < 2.1 * n * n * sum(columns)

@@ -135,6 +135,7 @@ class Emitter(Code):
         self.frames: list[Iterable[nm.Held]] = []
         self.reserved: list[Iterable[nm.Held]] = []  # memory of loops, which a round may write
         self.remembered: list[dict[ir.Var, nm.Tup]] = [{}]  # factors, in the blocks that are open
+        self.around: float = 1  # how often what is being written runs, at most
         self.slots: list[nm.Buffer] = []
         self.constants: list[np.ndarray] = []
         self.sites: list[Site] = []
@@ -392,6 +393,14 @@ class Emitter(Code):
         self.frames.pop()
 
     @contextmanager
+    def repeated(self, most: float) -> Iterator[None]:
+        """What is emitted in the block runs so many times, at most."""
+        before = self.around
+        self.around = before * most
+        yield
+        self.around = before
+
+    @contextmanager
     def memory_of(self, values: Iterable[nm.Held]) -> Iterator[None]:
         """The memory of these values is not taken again while the block is emitted."""
         self.reserved.append(values)
@@ -565,7 +574,7 @@ class Emitter(Code):
             value = self.let(f"fpext float {value} to double")
         nothing = self.let(f"fmul double {value}, 0.0")  # or NaN, which every sum stays
         before = self.let("load double, ptr %doubt")
-        both = self.let(f"fadd reassoc double {before}, {nothing}")
+        both = self.let(f"fadd reassoc nsz double {before}, {nothing}")
         self.line(f"store double {both}, ptr %doubt")
 
     # --- what is thrown away ----------------------------------------------------------------------

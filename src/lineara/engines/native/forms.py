@@ -312,7 +312,8 @@ def scan(
     carried = Carried(em, cs, [*ks, *xs])
     step = Step(em, e, carried, r, ks, xs, count, (*carries, *wanted[e.nc :]))
     types = [em.program.unfold(t) for t in d.results[e.nc :]]
-    rows = stacks.Rows(em, r, count, types, e.direction == "rev")
+    with em.repeated(step.most):
+        rows = stacks.Rows(em, r, count, types, e.direction == "rev")
     mine = [*carried.buffers.values()]
     with em.kept([*ks, *xs]), em.memory_of(mine), em.memory_of(rows.kept):
         return rounds(em, step, rows)
@@ -353,7 +354,8 @@ class Step:
         self.ks, self.xs, self.count, self.wanted = ks, xs, count, wanted
         self.spent = operations(em.program, e.body)
         ends = count.affine.range() if count.affine is not None else None
-        self.longest: float = math.inf if ends is None else self.spent * ends[1]
+        self.most: float = math.inf if ends is None else max(ends[1], 0)
+        self.longest: float = self.spent * max(self.most, 1)
         is_long = self.longest >= LONG
         self.asks: int | None = between_questions(self.spent) if is_long else None
 
@@ -373,7 +375,8 @@ class Step:
         i = self.position()
         rows = [x if x is nm.UNREAD else stacks.row(self.em, x, i) for x in self.xs]
         given = [*self.ks, *self.carried.values(numbers), *rows]
-        results = self.em.call(self.e.body, given, self.wanted)
+        with self.em.repeated(self.most):
+            results = self.em.call(self.e.body, given, self.wanted)
         pairs = zip(results, self.wanted, strict=True)
         return [x if is_wanted else nm.UNREAD for x, is_wanted in pairs]
 
@@ -624,7 +627,8 @@ def while_(em: Emitter, e: While, args: list[nm.Held], wanted: Sequence[bool]) -
         em.block(body)
         spent = sum([operations(em.program, f) for f in e.functions])
         interrupted(em, registers[0], between_questions(spent))
-        results = em.call(d.name, [*ks, *values])
+        with em.repeated(math.inf):
+            results = em.call(d.name, [*ks, *values])
         with em.kept(results):
             rows.push(nm.Num("i64", affine=nm.Affine(0, ((r, 1),))), results[len(cs) :])
         given = carried.handed_on(results[: len(cs)])

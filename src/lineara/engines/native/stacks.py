@@ -7,6 +7,7 @@ rounds are known have their size; others are arenas, which double: where they ar
 the first round there is room for them all, and each has its row at its place after the first one.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 
 from lineara.engines.native import numbers as nm
@@ -15,6 +16,8 @@ from lineara.facts.types import ArrayType, Type, stacked
 
 FEW = 64
 """Rows of a while loop's columns at first."""
+SMALL = 2**20
+"""Bytes up to which a column that grows has room at first for all that it may come to."""
 
 
 class Rows:
@@ -43,6 +46,7 @@ class Rows:
         self.rows: list[nm.Held] = []
         self.kept: list[nm.Held] = []  # the columns, while the loop is emitted
         self.grows: bool = r.n is None and bool(types)
+        self.most: float = math.inf if count is None else em.around
         self.arenas: list[nm.Arena] = []
         itself = nm.Affine(0, ((r, 1),))
         self.turned: nm.Num = nm.Num(
@@ -188,7 +192,8 @@ class Rows:
         em.block(sane)
         larger = em.outside("llvm.umax.i64", "i64 (i64, i64)")
         wanted = em.let(f"mul i64 {room}, 2")
-        for least in (str(FEW), end):
+        all_of_them = int(self.most) if self.most * max(sizes) <= SMALL else FEW
+        for least in (str(all_of_them), end):
             wanted = em.let(f"call i64 {larger}(i64 {wanted}, i64 {least})")
         renew = em.outside("c.realloc", "ptr (ptr, i64)")
         for arena, size in zip(self.arenas, sizes, strict=True):
