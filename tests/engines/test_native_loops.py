@@ -199,6 +199,68 @@ def test_what_is_read_of_arguments_and_constants_is_read_again():
     assert sorted([t.dtype.kind for _, t, _ in code.taped]) == [*"ffffiii"]
 
 
+def read_of_locals(x):
+    """What is read of arrays that a loop leaves as they are, some of which change after it."""
+    u, v, total = np.exp(x), x * x - 0.5, 0.3
+    first = u[0]
+    for i in range(N):
+        total = total * u[i] + v[-1 - i] * np.sin(total)
+    u[0] = total
+    u[2:4] = u[2:4] * total
+    for i in range(N):
+        w = v * total
+        for j in range(i, N):
+            total = total * w[j] + u[j] * total * first
+            w[j] = total
+            total = total * w[i] * u[2]
+        total = total * v[i]
+    m = np.outer(u, v)
+    t = m.T[1:, ::2]
+    for i in range(N - 1):
+        for j in range(3):
+            total = total * t[i, j] + total * m[i, 2 * j] + t[i, j] * u[j]
+            if j == 1:
+                total = total * 0.5 + u[j] * total
+        u = np.sin(u) * 0.9 if i == 2 else u
+    for row in u[1:]:
+        total = total * row
+    v[1] = v[1] * total
+    for i in range(N):
+        u[i] = u[i] * v[i]
+        total = total * u[i] * v[i]
+    return total + u @ v
+
+
+def read_in_while(x):
+    u, total, k = np.cos(x) + 0.5, x[0], 0.0
+    while k < 3.0 + x[1]:
+        for j in range(N):
+            total = total * u[j] + np.sin(total)
+        u[1] = u[1] * total
+        k = k + 1.0
+    return total
+
+
+@pytest.mark.parametrize("f", [read_of_locals, read_in_while])
+def test_what_is_read_of_arrays_that_change_later(f):
+    values_agree(f)
+    values_agree(lineara.grad(f))
+
+
+def test_what_is_read_of_an_array_that_stays_is_not_on_the_tape():
+    def f(x):
+        u, total = np.exp(x), 0.3
+        for i in range(N):
+            total = np.sin(total) * u[i]
+        u[0] = total
+        return u @ x
+
+    values_agree(lineara.grad(f))
+    p = lineara.jit(lineara.grad(f), engine="native").program(X)
+    code = lowered(p.program, p.name, True, False)
+    assert len(code.taped) == 2  # sin and cos of the total
+
+
 def nest(bounds, at, steps):
     """Three loops, the bounds of each affine in the rounds around it."""
     (a, b), (c, d, e, f), (g, h, k) = bounds

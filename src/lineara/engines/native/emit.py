@@ -136,6 +136,7 @@ class Emitter(Code):
         self.reserved: list[Iterable[nm.Held]] = []  # memory of loops, which a round may write
         self.remembered: list[dict[ir.Var, nm.Tup]] = [{}]  # factors, in the blocks that are open
         self.around: float = 1  # how often what is being written runs, at most
+        self.loops_around: list[tuple[nm.Round, Sequence[nm.Held]]] = []  # with what stays the same
         self.slots: list[nm.Buffer] = []
         self.constants: list[np.ndarray] = []
         self.sites: list[Site] = []
@@ -392,6 +393,31 @@ class Emitter(Code):
         yield
         self.frames.pop()
 
+    def lasts(self, source: nm.Read, nbytes: float) -> bool:
+        """Whether what was read is still there on the way back, at the price of so many bytes.
+
+        Arguments and constants are.  Another array is, if it stays the same in all loops around and
+        was read within one of them, so that what holds the place keeps it from then on.
+        """
+        buffer = source.array.buffer
+        if isinstance(buffer, nm.Arena):
+            return False
+        if not buffer.written:
+            return True
+        return (
+            buffer.nbytes <= nbytes < math.inf
+            and any([source.loop is r for r, _ in self.loops_around])
+            and all([buffer in nm.buffers(nm.Tup(tuple(xs))) for _, xs in self.loops_around])
+        )
+
+    @contextmanager
+    def within(self, r: nm.Round, same: Sequence[nm.Held]) -> Iterator[None]:
+        """What is emitted in the block is the body of a loop, in which these stay the same."""
+        self.loops_around.append((r, same))
+        with self.kept(same):
+            yield
+        self.loops_around.pop()
+
     @contextmanager
     def repeated(self, most: float) -> Iterator[None]:
         """What is emitted in the block runs so many times, at most."""
@@ -438,9 +464,9 @@ class Emitter(Code):
         kind = nm.kind_of(array.type)
         assert kind is not None, "a register holds it"
         x = self.let(f"load {nm.IN_MEMORY[kind]}, ptr {self.address(array, at)}")
-        lasts = not array.buffer.written and not isinstance(array.buffer, nm.Arena)
-        known = lasts and at is not None and at.affine is not None and not array.at
-        source = nm.Read(array, at) if known and at is not None else None
+        source = None
+        if at is not None and at.affine is not None and not array.at:
+            source = nm.Read(array, at, self.loops_around[-1][0] if self.loops_around else None)
         x = self.let(f"trunc i8 {x} to i1") if kind == "bool" else x
         return nm.Num(kind, x, source=source)
 

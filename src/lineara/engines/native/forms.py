@@ -315,7 +315,7 @@ def scan(
     with em.repeated(step.most):
         rows = stacks.Rows(em, r, count, types, e.direction == "rev")
     mine = [*carried.buffers.values()]
-    with em.kept([*ks, *xs]), em.memory_of(mine), em.memory_of(rows.kept):
+    with em.within(r, [*ks, *xs]), em.memory_of(mine), em.memory_of(rows.kept):
         return rounds(em, step, rows)
 
 
@@ -604,7 +604,8 @@ def while_(em: Emitter, e: While, args: list[nm.Held], wanted: Sequence[bool]) -
     carried = Carried(em, cs, ks)
     r = nm.Round(None)
     rows = stacks.Rows(em, r, None, [em.program.unfold(t) for t in d.results[len(cs) :]])
-    with em.kept(ks), em.memory_of([*carried.buffers.values()]), em.memory_of(rows.kept):
+    mine = [*carried.buffers.values()]
+    with em.within(r, ks), em.memory_of(mine), em.memory_of(rows.kept):
         loop = Rounds(em, r)
         moving = [i for i, x in enumerate(carried.initial) if isinstance(x, nm.Num)]
         first = [("i64", "0")]

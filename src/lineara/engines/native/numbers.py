@@ -4,7 +4,7 @@
     Arr      an array: a buffer, where it begins in it, and its type
     Tup      a product          Tag     a value of a sum: the tag and what each alternative holds
     Stk      a stack: what one row holds, each part a constant, affine in the round, a place of an
-             argument, or in a buffer
+             array, or in a buffer
 
 A whole number that is affine in the rounds around it is never stored on a tape, and its range is
 known, so that neither a check of an index nor one of an overflow is left of it.
@@ -105,14 +105,15 @@ class Num(NamedTuple):
     constant: float | bool | None = None  # of a float or a bool
     affine: Affine | None = None  # of an i64
     compared: "tuple[str, Num, Num] | None" = None  # of a bool: the comparison that it is of
-    source: "Read | None" = None  # where it was read, if nothing is ever written there
+    source: "Read | None" = None  # where it was read
 
 
 class Read(NamedTuple):
-    """A number that can be read again: where it is in an argument or a constant."""
+    """A number that was read at a place that rounds tell, in which open loop, the innermost one."""
 
     array: "Arr"
     at: Num
+    loop: Round | None = None
 
 
 class Buffer:
@@ -182,6 +183,8 @@ def buffers(value: Held) -> Iterator[Buffer]:
     """The buffers that a value lies in."""
     if isinstance(value, Arr | Column):
         yield value.buffer
+    elif isinstance(value, Read):
+        yield value.array.buffer
     elif isinstance(value, Stk):
         for part in (value.n, value.base, value.row):
             yield from buffers(part)

@@ -2,7 +2,7 @@
 
 A constant, and a whole number that is affine in the rounds, is a part of the row as it is: it is
 never stored, and where a row is read the rounds are those of the reader.  So is what was read at
-such a place of an argument: it is read there again.  Columns of a loop whose
+such a place of an array that stays as it is: it is read there again.  Columns of a loop whose
 rounds are known have their size; others are arenas, which double: where they are counted before
 the first round there is room for them all, and each has its row at its place after the first one.
 """
@@ -107,8 +107,14 @@ class Rows:
             return None
         if isinstance(value, nm.Num):
             known = value.constant is not None or value.affine is not None
-            part = value if known else value.source
-            return self.column(value) if part is None else self.told(part)
+            if known:
+                return self.told(value)
+            source = value.source
+            if source is None or not self.em.lasts(
+                source, self.most * source.array.type.dtype.itemsize
+            ):
+                return self.column(value)
+            return self.told(source)
         if isinstance(value, nm.Arr):
             return self.column(value)
         if isinstance(value, nm.Tup):
@@ -272,8 +278,9 @@ def row(em: Emitter, x: nm.Held, i: nm.Num) -> nm.Held:
         at = scaled(em, i, t.size)
         if x.at:
             at = nm.Num("i64", em.let(f"add i64 {x.at}, {em.text(at)}"))
-        whole = nm.Arr(x.buffer, t, em.text(at), x.as_numpys)
-        return em.load(whole) if nm.kind_of(t) and not t.shape else whole
+        if nm.kind_of(t) and not t.shape:
+            return em.load(nm.Arr(x.buffer, t), at)
+        return nm.Arr(x.buffer, t, em.text(at), x.as_numpys)
     assert isinstance(x, nm.Stk)
     assert isinstance(x.base, nm.Num)
     return read(em, x.row, x.round, i, plus(em, x.base, i))
