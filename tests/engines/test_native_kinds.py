@@ -3,6 +3,7 @@
 Exact, they have the interpreter's bits; by default sums are within the bound of `rounding.py`.
 """
 
+import cmath
 import math
 from typing import Any
 
@@ -38,6 +39,11 @@ def of(f, *args):
 def agree(f, *args, asks=0, exact_asks=None):
     """Both codes have the interpreter's values, and ask Python no more often than so."""
     program, name, values = of(f, *args)
+    agree_of(program, name, values, asks, exact_asks)
+
+
+def agree_of(program, name, values, asks: int | None = 0, exact_asks: int | None = 0):
+    """The same of a program."""
     with np.errstate(all="ignore"):
         expected = run(program, name, *values, engine="interpreter").results
         for engine, most in ((EXACT, exact_asks), (NATIVE, asks)):
@@ -93,8 +99,9 @@ def test_functions_of_a_float32_are_machine_code_with_the_interpreters_bits(name
     f = OF_ONE[name]
     agree(f, SINGLES, exact_asks=0)
     agree(f, MATRIX, exact_asks=0)
+    program, name, _ = of(lambda a: f(a[0]), FEW[:1])
     for x in SINGLES[:13]:
-        agree(lambda a, f=f: f(a[0]), np.array([x]), exact_asks=0)
+        agree_of(program, name, [np.array([x])])
 
 
 @pytest.mark.parametrize("name", OF_TWO)
@@ -251,3 +258,174 @@ def test_a_float32_goes_in_and_out_of_direct_calls():
         assert bits(list(jitted(x, FEW))) == bits(list(interpreted(x, FEW)))
     odd = np.frombuffer(bytes(4) + FEW.tobytes(), np.float32)[1:]  # not at a multiple of eight
     assert bits(list(jitted(args[0], odd))) == bits(list(expected))
+
+
+# --- complex128 -----------------------------------------------------------------------------------
+
+PARTS = [0.0, -0.0, 1.5, -2.25, 1e300, 3e-310, math.inf, -math.inf, math.nan]
+ODD = np.array([complex(x, y) for x in PARTS for y in PARTS])
+COMPLEX = RNG.normal(size=70) + 1j * RNG.normal(size=70)
+WHOLES = np.array([1, -2, 0, 5, 2**53, 7, -9])
+TABLE = COMPLEX[:30].reshape(5, 6)
+OF_ONE_COMPLEX = {
+    **{name: getattr(np, name) for name in (
+        "negative", "abs", "sign", "square", "sqrt", "reciprocal", "exp", "exp2", "expm1", "log",
+        "log2", "log10", "log1p", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh",
+        "tanh", "arcsinh", "arccosh", "arctanh", "isnan", "isinf", "isfinite", "logical_not",
+        "conj", "real", "imag", "rint", "positive",
+    )},
+    "x ** 2": lambda z: z**2, "x ** 0.5": lambda z: z**0.5, "x ** -1j": lambda z: z**-1j,
+    "weak constants": lambda z: 0.1 * z + 1 - z / 3 + 2j * z + (z.real > 0) * z,
+    "where": lambda z: np.where(z.real > 0.1, z, 0.1j),
+    "to bool": lambda z: z.astype(bool),
+    "parts": lambda z: z.real * z.imag + 1j * z.real,
+    "of reals": lambda z: z.real.astype(complex) + np.conj(z.imag) + np.real(z.imag),
+}  # fmt: skip
+OF_TWO_COMPLEX = {name: getattr(np, name) for name in (
+    "add", "subtract", "multiply", "divide", "power", "equal", "not_equal", "less",
+    "less_equal", "greater", "greater_equal", "logical_and", "logical_or", "maximum", "minimum",
+)}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_ONE_COMPLEX)
+def test_functions_of_a_complex_number_are_machine_code_with_the_interpreters_bits(name):
+    f = OF_ONE_COMPLEX[name]
+    agree(f, ODD, exact_asks=0)
+    agree(lambda t, z, s: (f(t), f(z), f(s)), TABLE, COMPLEX[:1], TABLE[:1, :1])
+    program, name, _ = of(lambda a: f(a[0]), ODD[:1])
+    for z in (*COMPLEX[:20], *ODD[::7]):
+        agree_of(program, name, [np.array([z])], 0 if np.isfinite(z) else None, None)
+
+
+@pytest.mark.parametrize("name", OF_TWO_COMPLEX)
+def test_functions_of_two_complex_numbers_are_machine_code_with_the_interpreters_bits(name):
+    f = OF_TWO_COMPLEX[name]
+    agree(f, ODD, np.roll(ODD, 23), exact_asks=0)
+
+    def broadcast(z, w, x, n, b):
+        others = [(f(z, v), f(v, z)) for v in (x, n, b)]
+        return f(z, w[::-1]), f(z, w[:5, None]), f(z, w[0]), others
+
+    agree(broadcast, COMPLEX[:7], COMPLEX[7:14], ANY[:7], WHOLES, WHOLES > 0)
+    program, name, _ = of(lambda z, w: f(z[0], w[0]), ODD[:1], ODD[:1])
+    for k in range(50):
+        agree_of(program, name, [COMPLEX[k : k + 1], COMPLEX[k + 20 : k + 21]])
+
+
+COMPLEX_CASES = {
+    "a sum": (np.sum, COMPLEX),
+    "a sum of columns": (lambda z: z.sum(axis=0), TABLE),
+    "a sum of rows": (lambda z: z.sum(axis=1), TABLE),
+    "a mean": (np.mean, TABLE),
+    "a sum of products": (lambda z: z @ z, COMPLEX),
+    "an inner product": (lambda z: np.vdot(z, 2j * z), COMPLEX),
+    "running sums": (np.cumsum, COMPLEX),
+    "truth": (lambda z: (z != 0.5j) & (z == z), TABLE),
+    "a product of matrices": (lambda z: z @ z.T, TABLE),
+    "a product with reals": (lambda z: z @ z.T.real, TABLE),
+    "a large product": (lambda z: z @ z.T, ANY[:4000].reshape(40, 100) * (1 + 0.5j)),
+    "an einsum": (lambda z: np.einsum("ij,kj->ik", z, np.conj(z)), TABLE),
+    "a transpose": (lambda z: (np.conj(z).T * 2j, np.abs(z.T), z.T[1]), TABLE),
+    "elements": (lambda z: z[np.array([0, 3, 3])] * z[1] + z[-1], COMPLEX),
+    "rows": (lambda z: z[np.array([0, 3, 3])], TABLE),
+    "joined": (lambda z: (np.concatenate([z, z * 2.0]), np.stack([z, z.real])), TABLE[0]),
+    "an outer product": (lambda z: np.outer(z, z), TABLE[0]),
+    "a difference": (lambda z: np.diff(z) ** 2, COMPLEX),
+    "a norm": (lambda z: np.sqrt(np.sum(np.abs(z) ** 2, axis=1)), TABLE),
+    "zeros": (lambda z: np.zeros(3, complex) + z[:3], COMPLEX),
+}
+
+
+@pytest.mark.parametrize("name", COMPLEX_CASES)
+def test_arrays_of_complex_numbers_are_machine_code(name):
+    agree(*COMPLEX_CASES[name])
+
+
+def iterated(c):
+    z, n = c[0] * 0, 0.0
+    for k in range(40):
+        z = z * z * 0.5 + c[k % 3]
+        n = n + abs(z) if z.real > 0 else n - z.imag
+    return n
+
+
+def resonance(x):
+    pole = x[0] * np.exp(1j * x[1])
+    h = 1 / ((1 - pole / 1j) * (1 - np.conj(pole) / 1j))
+    return abs(h) ** 2 + np.abs(1 / (1 + h)) + (h * h).imag
+
+
+def waves(x):
+    z = np.zeros(x.shape[0], complex)
+    for i in range(1, x.shape[0]):
+        z[i] = 0.9j * z[i - 1] + x[i] * np.exp(1j * x[i])
+    return z
+
+
+def wanders(x):
+    z, n = complex(x[0], 4.0), 0
+    while abs(z) > 0.5:
+        z = z * (0.7 + 0.2j)
+        n += 1
+    return (z / (1 + 1j)).real * x[1]
+
+
+COMPLEX_LOOPS = {
+    "iterated": (iterated, COMPLEX[:3] / 4), "resonance": (resonance, np.array([0.4, 0.8])),
+    "waves": (lambda x: np.sum(np.abs(waves(x)) ** 2), ANY[:100]),
+    "wanders": (wanders, ANY[:3]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPLEX_LOOPS)
+def test_loops_of_complex_numbers_and_their_gradients_are_machine_code(name):
+    f, x = COMPLEX_LOOPS[name]
+    agree(f, x)
+    agree(lineara.grad(f), x)
+
+
+OF_PYTHON = {
+    "sum": lambda z, w: z + w,
+    "difference": lambda z, w: z - w,
+    "product": lambda z, w: z * w,
+    "quotient": lambda z, w: z / w,
+    "size": lambda z, w: abs(z) + abs(w),
+    "exponential": lambda z, w: cmath.exp(z) - cmath.exp(w),
+    "with a float": lambda z, w: (z * 2.5 - 0.1) / (w.real - w) + 1 / z,
+    "parts": lambda z, w: z.real * w.imag + (z == w) + z.conjugate(),
+}
+
+
+@pytest.mark.parametrize("name", OF_PYTHON)
+def test_pythons_complex_numbers_have_pythons_bits_and_exceptions(name):
+    f = OF_PYTHON[name]
+    jitted = lineara.jit(f, engine="native")
+
+    def outcome(of, z, w):
+        try:
+            y = of(z, w)
+        except (ArithmeticError, ValueError) as error:
+            return type(error), str(error)
+        return type(y), bits(np.array([y], complex).view(float))
+
+    for z in ODD:
+        for w in (*ODD[3::11], 0j, 1 + 2j):
+            z, w = complex(z), complex(w)
+            assert outcome(jitted, z, w) == outcome(f, z, w), (z, w)
+    for z in COMPLEX:
+        for w in COMPLEX[::5]:
+            assert outcome(jitted, complex(z), complex(w)) == outcome(f, complex(z), complex(w))
+    agree(f, complex(COMPLEX[0]), complex(COMPLEX[1]))
+
+
+def test_complex_numbers_go_in_and_out_of_calls():
+    def f(z, a):
+        return z * 2j, a * z, a[0], abs(z), [z, z.real]
+
+    args = 0.3 + 0.4j, COMPLEX
+    for z in (args[0], np.complex128(0.3 - 0.1j)):
+        jitted: Any = lineara.jit(f, engine="native")
+        ours = [jitted(z, COMPLEX) for _ in range(3)][-1]
+        expected = lineara.jit(f, engine="interpreter")(z, COMPLEX)
+        assert bits(list(ours)) == bits(list(expected))
+        assert [type(v) for v in ours] == [type(v) for v in expected]

@@ -84,6 +84,20 @@ def test_float32s_and_vectors_of_them_cross_cuts(cut):
     assert all(["@piece9(" in code.text for code in cut])
 
 
+def spiral(z, x):
+    w = z[0] * x + (z[1] if x > 0 else -z[1])
+    for k in range(4):
+        w = w * z[k] + abs(w) * 1j
+    return np.outer(z, z) @ z * w, w.real, w / z[2] if w.imag > 0 else w
+
+
+def test_complex_numbers_cross_cuts(cut):
+    args = X * (1 - 0.5j), np.float64(0.7)
+    p = lineara.jit(spiral).program(*args)
+    agree(p.program, p.name, *p.operands(args))
+    assert all(["@piece9(" in code.text for code in cut])
+
+
 def straight(n):
     """n operations in a row, on two numbers."""
     lines = [f"let x{k + 1}: f64 = sin(x{k}) in let y{k + 1}: f64 = x{k + 1} - y{k} in"

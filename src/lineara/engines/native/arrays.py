@@ -17,6 +17,7 @@ from lineara.engines.native import numbers as nm
 from lineara.engines.native.emit import Code, Emitter
 from lineara.engines.native.matrices import OF_MATRICES, of_matrices
 from lineara.engines.native.orders import OF_LINES, of_lines
+from lineara.engines.native.python_complex import pythons_complex
 from lineara.engines.native.scalars import RULES, converted, pythons
 from lineara.engines.native.strided import (
     Plain,
@@ -33,7 +34,7 @@ from lineara.engines.native.strided import (
     type_of,
     view,
 )
-from lineara.engines.native.symbols import CODES, Loop, adds_as_sum, numpy_loop
+from lineara.engines.native.symbols import CODES, Loop, adds_as_sum, numpy_loop, steps_of_one
 from lineara.facts.primitive import Constant, Elementwise, Structural
 from lineara.facts.types import ArrayType, show
 from lineara.linear_a import syntax as ir
@@ -105,7 +106,8 @@ def of_numbers(
             assert isinstance(y, nm.Num)
             return y
 
-        return pythons(em, e.name, kind, args, slow)
+        is_complex = "c128" in {kind, *[x.kind for x in args]}
+        return (pythons_complex if is_complex else pythons)(em, e.name, kind, args, slow)
     rule = RULES.get(e.name)
     y = rule and rule(em, kind, args)
     return y or by_loop(em, e, args, t, kind)
@@ -123,7 +125,7 @@ def elementwise(
     arrays = [x for x in args if isinstance(x, nm.Arr)]
     if any([nm.kind_of(x.type) is None for x in arrays]):
         return None
-    sure = t.ndim < 2 or all([x.as_numpys for x in arrays])
+    sure = t.ndim < 2 or (e.name not in APART and all([x.as_numpys for x in arrays]))
     rule = RULES.get(e.name)
     if rule is None:
         return by_loop(em, e, args, t, kind, into)
@@ -156,8 +158,6 @@ def by_loop(
     f = getattr(e.primitive, "ufunc", getattr(np, e.name, None))
     if not isinstance(f, np.ufunc) or f.nout != 1:
         return None
-    if any([isinstance(x, nm.Arr) and x.type.shape != t.shape for x in args]):
-        return None
     kinds = tuple([nm.kind_of(type_of(x)) or "" for x in args])
     kinds = loop_kinds(f, kinds) if len(args) == f.nin else ()
     if f is np.power and kind == "i64":
@@ -168,7 +168,9 @@ def by_loop(
     args = list(map(plain, em.in_order(args)))
     for i, (x, k) in enumerate(zip(args, kinds, strict=True)):
         with em.kept(args):
-            args[i] = in_kind(em, x, k)
+            if isinstance(x, nm.Arr) and x.type.shape != t.shape:
+                args[i] = broadcast(em, x, ArrayType(t.shape, x.type.dtype))
+            args[i] = in_kind(em, args[i], k)
     of = f.__name__ if f is getattr(np, f.__name__, None) else f"scipy.{f.__name__}"
     name = f"numpy.{of}.{''.join(kinds)}.{kind}"
     if not t.shape:
@@ -177,25 +179,29 @@ def by_loop(
     sure = t.ndim < 2 or all([x.as_numpys for x in args if isinstance(x, nm.Arr)])
     with em.kept(args):
         y = (into or em.array(t))._replace(as_numpys=sure)
-    places = [em.address(x) if isinstance(x, nm.Arr) else boxed(em, x) for x in args]
+    places = [em.address(x) if isinstance(x, nm.Arr) else em.boxed(x) for x in args]
     steps = [x.type.dtype.itemsize if isinstance(x, nm.Arr) else 0 for x in args]
     f, data = named_loop(em, name, loop)
     looped(em, f, data, [*places, em.address(y)], t.size, [*steps, t.dtype.itemsize])
     return y
 
 
-def number_by_loop(em: Emitter, name: str, loop: Loop, args: list[nm.Num], kind: str) -> nm.Num:
+def number_by_loop(
+    em: Emitter, name: str, loop: Loop, args: list[nm.Num], kind: str
+) -> nm.Num | None:
     """The number that a loop of NumPy's makes of numbers: a function of the module calls it."""
-    title = f"one.{name}"
+    title, steps = f"one.{name}", steps_of_one(loop)
+    if steps is None:
+        return None
     result = nm.LLVM[kind]
     if title not in em.helpers:
         one = Code()
         given = [nm.Num(x.kind, f"%x{i}") for i, x in enumerate(args)]
-        places = [boxed(one, x) for x in given] + [one.at_entry("alloca i64")]
+        places = list(map(one.boxed, given))
+        places.append(one.at_entry(f"alloca {nm.IN_MEMORY[kind]}, align 8"))
         f, data = named_loop(em, name, loop)
-        looped(one, f, data, places, 1, [0] * len(places))
-        y = one.let(f"load {nm.IN_MEMORY[kind]}, ptr {places[-1]}")
-        y = one.let(f"trunc i8 {y} to i1") if kind == "bool" else y
+        looped(one, f, data, places, 1, steps)
+        y = one.load_at(places[-1], kind).register
         parameters = ", ".join([f"{nm.LLVM[x.kind]} {x.register}" for x in given])
         head = f'define internal {result} @"{title}"({parameters}) {{'
         em.helpers[title] = "\n".join([head, *one.entry, *one.lines, f"  ret {result} {y}", "}"])
@@ -238,16 +244,6 @@ def in_kind(em: Emitter, x: Plain, kind: str) -> Plain:
         assert number is not None, "it fits"
         em.store(number, cast_, i)
     return cast_._replace(as_numpys=x.as_numpys)
-
-
-def boxed(em: Code, x: nm.Num) -> str:
-    """The address of a number."""
-    place = em.at_entry("alloca i64")
-    value, kind = em.text(x), nm.IN_MEMORY[x.kind]
-    if x.kind == "bool":
-        value = em.let(f"zext i1 {value} to i8")
-    em.line(f"store {kind} {value}, ptr {place}")
-    return place
 
 
 def named_loop(em: Emitter, name: str, loop: Loop) -> tuple[str, str]:
@@ -510,7 +506,7 @@ def in_numpys_order(em: Emitter, x: Plain, t: ArrayType) -> Plain | None:
     loop = adds_as_sum(kind) if kind in nm.FLOATS else None
     if loop is None or kind is None:
         return None
-    total = boxed(em, nm.constant(kind, 0.0))
+    total = em.boxed(nm.constant(kind, 0.0))
     f, data = named_loop(em, f"numpy.add.{kind}{kind}.{kind}", loop)
     looped(em, f, data, [total, em.address(x), total], x.type.size, [0, t.dtype.itemsize, 0])
     return nm.Num(kind, em.let(f"load {nm.LLVM[kind]}, ptr {total}"))
@@ -555,5 +551,7 @@ OF_ARRAYS: dict[str, Shaping] = {
 STRIDED = {"sum", "ties", "max", "min", "matmul", "einsum", "cumsum", "permute_dims", "index",
            "broadcast_to", "concat", "stack", "scatter", *OF_LINES, *OF_MATRICES}  # fmt: skip
 """What reads arrays whose places are any number of elements apart."""
+APART = {"real", "imag"}
+"""What is every other number of an array to NumPy, and lies beside each other here."""
 STEPS = {"astype", "broadcast_to"}
 """What has a rule for numbers, though it has code of its own for arrays."""

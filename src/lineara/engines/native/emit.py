@@ -8,7 +8,6 @@ and an array that only its last reader holds is written in place.
 
 import math
 import os
-import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
@@ -27,6 +26,8 @@ from lineara.linear_a.show import show_binding, show_leaf
 
 SITES = 2  # of the places where tables end
 LISTED = "; "  # begins a comment of LLVM's
+NEAR = {"c128": ", align 8"}
+"""Where numbers lie at other addresses than multiples of their size."""
 ROLLED = 1_000_000
 """The number of the fact that a loop is not unrolled; its loops have the next ones."""
 LARGEST = 200_000
@@ -106,7 +107,26 @@ class Code:
             return self.of_rounds(x.affine)
         if x.kind == "bool":
             return "true" if x.constant else "false"
-        return f"0x{struct.pack('>d', x.constant).hex().upper()}"
+        assert x.constant is not None, "it is known"
+        return nm.in_text(x.constant)
+
+    def load_at(self, place: str, kind: str) -> nm.Num:
+        """The number at an address."""
+        x = self.let(f"load {nm.IN_MEMORY[kind]}, ptr {place}{NEAR.get(kind, '')}")
+        return nm.Num(kind, self.let(f"trunc i8 {x} to i1") if kind == "bool" else x)
+
+    def store_at(self, x: nm.Num, place: str) -> None:
+        """Put a number to an address."""
+        value = self.text(x)
+        if x.kind == "bool":
+            value = self.let(f"zext i1 {value} to i8")
+        self.line(f"store {nm.IN_MEMORY[x.kind]} {value}, ptr {place}{NEAR.get(x.kind, '')}")
+
+    def boxed(self, x: nm.Num) -> str:
+        """The address of a number."""
+        place = self.at_entry(f"alloca {nm.IN_MEMORY[x.kind]}, align 8")
+        self.store_at(x, place)
+        return place
 
     def of_rounds(self, a: nm.Affine) -> str:
         """A whole number that the rounds of loops tell."""
@@ -463,19 +483,14 @@ class Emitter(Code):
         """A number of an array."""
         kind = nm.kind_of(array.type)
         assert kind is not None, "a register holds it"
-        x = self.let(f"load {nm.IN_MEMORY[kind]}, ptr {self.address(array, at)}")
         source = None
         if at is not None and at.affine is not None and not array.at:
             source = nm.Read(array, at, self.loops_around[-1][0] if self.loops_around else None)
-        x = self.let(f"trunc i8 {x} to i1") if kind == "bool" else x
-        return nm.Num(kind, x, source=source)
+        return self.load_at(self.address(array, at), kind)._replace(source=source)
 
     def store(self, x: nm.Num, array: nm.Arr, at: nm.Num | None = None) -> None:
         """Put a number into an array."""
-        value = self.text(x)
-        if x.kind == "bool":
-            value = self.let(f"zext i1 {value} to i8")
-        self.line(f"store {nm.IN_MEMORY[x.kind]} {value}, ptr {self.address(array, at)}")
+        self.store_at(x, self.address(array, at))
 
     def copy(self, source: nm.Arr, into: nm.Arr) -> None:
         """Copy an array."""
@@ -536,18 +551,15 @@ class Emitter(Code):
             arrays: list[nm.Arr | None] = []
             with self.memory_of(arrays):
                 for t in results:
-                    arrays.append(None if nm.kind_of(t) and not t.shape else self.array(t))
+                    arrays.append(None if nm.word_of(t) else self.array(t))
         self.line("store i64 0, ptr %scratch")  # Python puts 1 there, unless it is interrupted
         for i, x in enumerate([*operands, *arrays], 1):
             place = self.let(f"getelementptr inbounds i64, ptr %scratch, i64 {i}")
-            if isinstance(x, nm.Arr):
-                self.line(f"store ptr {self.address(x)}, ptr {place}")
+            if isinstance(x, nm.Num) and nm.word_of(nm.TYPES[x.kind]):
+                self.store_at(x, place)
             elif x is not None:
-                kind = "i1" if x.kind == "bool" else nm.LLVM[x.kind]
-                value = self.text(x)
-                if x.kind == "bool":
-                    kind, value = "i8", self.let(f"zext i1 {value} to i8")
-                self.line(f"store {kind} {value}, ptr {place}")
+                memory = self.boxed(x) if isinstance(x, nm.Num) else self.address(x)
+                self.line(f"store ptr {memory}, ptr {place}")
         call = self.outside("lineara.answer", "void (i64, i64, ptr)")
         site = len(self.sites) - 1
         self.line(f"call void {call}(i64 %run, i64 {site}, ptr %scratch)")
@@ -557,14 +569,15 @@ class Emitter(Code):
         self.block(on)
         values: list[nm.Num | nm.Arr] = []
         for i, (t, array) in enumerate(zip(results, arrays, strict=True), 1 + len(operands)):
-            if array is not None:
-                values.append(array._replace(as_numpys=as_numpys or t.ndim < 2))
-                continue
             kind = nm.kind_of(t)
-            assert kind is not None, "a register holds it"
-            place = self.let(f"getelementptr inbounds i64, ptr %scratch, i64 {i}")
-            x = self.let(f"load {nm.IN_MEMORY[kind]}, ptr {place}")
-            values.append(nm.Num(kind, self.let(f"trunc i8 {x} to i1") if kind == "bool" else x))
+            if array is None:
+                assert kind is not None, "a register holds it"
+                place = self.let(f"getelementptr inbounds i64, ptr %scratch, i64 {i}")
+                values.append(self.load_at(place, kind))
+            elif kind and not t.shape:
+                values.append(self.load(array))
+            else:
+                values.append(array._replace(as_numpys=as_numpys or t.ndim < 2))
         return values
 
     def must(self, fine: str, complain: Callable[[], object]) -> None:
@@ -592,6 +605,11 @@ class Emitter(Code):
     def trust(self, x: nm.Num) -> None:
         """Note where a number is not finite."""
         if x.constant is not None and math.isfinite(x.constant):
+            return
+        if x.kind == "c128":
+            for i in range(2):
+                part = self.let(f"extractelement <2 x double> {self.text(x)}, i64 {i}")
+                self.trust(nm.Num("f64", part))
             return
         if not self.doubt:
             self.doubt = "%doubt"

@@ -15,6 +15,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from lineara.engines.native import complexes
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.alone import alone
 from lineara.engines.native.emit import Emitter
@@ -77,9 +78,9 @@ def term(em: Emitter, args: Sequence[Plain], at: Sequence[nm.Num], kind: str) ->
     assert len(cast) == len(args), "operands become what the result is"
     y = cast[0]
     for x in cast[1:]:
-        product = RULES["multiply"](em, kind, [y, x])
-        assert product is not None
-        y = product
+        z = complexes.product(em, y, x) if kind == "c128" else RULES["multiply"](em, kind, [y, x])
+        assert z is not None
+        y = z
     return y
 
 
@@ -581,9 +582,9 @@ def by_blas(
 ) -> nm.Arr | None:
     """C = A B by gemm, to which arrays in C order are transposed ones: C' = B' A'."""
     kind = nm.kind_of(t) or ""
-    if len(args) != 2 or not is_of_floats(args, kind) or not t.size:
+    name = {"f64": "dgemm", "f32": "sgemm", "c128": "zgemm"}.get(kind)
+    if len(args) != 2 or {nm.kind_of(type_of(x)) for x in args} != {kind} or not (t.size and name):
         return None
-    name = {"f64": "dgemm", "f32": "sgemm"}[kind]
     address, product = blas(name), product_of(args, outs, sums)
     if address is None or product is None:
         return None
@@ -618,8 +619,7 @@ def by_blas(
         em.line(f"store i8 {ord(flag)}, ptr {letters[-1]}")
     factors = []
     for value in (1.0, 0.0):
-        factors.append(em.at_entry(f"alloca {nm.LLVM[kind]}"))
-        em.line(f"store {nm.LLVM[kind]} {value}, ptr {factors[-1]}")
+        factors.append(em.boxed(nm.constant(kind, value)))
     f = em.outside(f"blas.{name}", f"void ({', '.join(['ptr'] * 13)})")
     em.addresses[f"blas.{name}"] = address
     n_, m_, k_, of_b, of_a, of_y = places

@@ -19,7 +19,7 @@ from lineara.engines.native.emit import Site
 from lineara.engines.native.emitted import keep
 from lineara.engines.native.lower import Lowered
 from lineara.engines.native.machine_code import Compiler
-from lineara.engines.native.numbers import FLOATS, TYPES, kind_of
+from lineara.engines.native.numbers import FLOATS, TYPES, word_of
 from lineara.engines.native.symbols import address_of
 from lineara.facts.types import ArrayType, Product, Type
 from lineara.linear_a.program import Program
@@ -69,8 +69,8 @@ class Kernel:
             symbols["lineara.answer"] = address
         self.library: Any = self._loaded(compiler, symbols)
         self.run: Callable[..., Any] = RUN(self.library["run"])
-        self.inputs: list[str | None] = [self.kind(t) for t in code.inputs]
-        self.outputs: list[str | None] = [self.kind(t) for t in code.outputs]
+        self.inputs: list[str | None] = [word_of(t) for t in code.inputs]
+        self.outputs: list[str | None] = [word_of(t) for t in code.outputs]
         self.free: list[Io] = []
         self.table: np.ndarray | None = None  # of direct calls
         self.errors: dict[int, BaseException] = {}
@@ -93,11 +93,6 @@ class Kernel:
             machine_code = compiler.object_code(code.text, code.leaves)
             keep(self.program, code, machine_code)
         return compiler.linked(machine_code, symbols, ["run", *["call"] * code.is_direct])
-
-    @staticmethod
-    def kind(t: ArrayType) -> str | None:
-        """The kind of a number; None for an array."""
-        return None if t.shape else kind_of(t)
 
     def io(self) -> Io:
         """What no other run has; the addresses in it that are always the same are there."""
@@ -223,7 +218,7 @@ class Answer:
 
 def _reader(t: ArrayType) -> Callable[[int], Any]:
     """What reads an argument, a number or the address of an array, that stands at an address."""
-    kind = Kernel.kind(t)
+    kind = word_of(t)
     if kind:
         make, number = t.dtype.type, NUMBERS[kind].from_address
         return lambda address: make(number(address).value)
@@ -235,7 +230,7 @@ def _reader(t: ArrayType) -> Callable[[int], Any]:
 
 def _writer(t: ArrayType, as_numpys: bool) -> Callable[[int, Any], None]:
     """What hands a result to the code."""
-    kind = Kernel.kind(t)
+    kind = word_of(t)
     array = _arrays(t)
 
     def put(address: int, y: Any) -> None:

@@ -150,13 +150,14 @@ def _given(em: Emitter, t: Type, inputs: list[ArrayType], parameters: list[str])
     t = em.array_type(t)
     register = f"%x{len(inputs)}"
     inputs.append(t)
-    kind = nm.kind_of(t)
-    if kind is not None and not t.shape:
+    kind = nm.word_of(t)
+    if kind is not None:
         parameters.append(f"{nm.LLVM[kind]} {register}")
         return nm.Num(kind, register)
     nbytes = t.size * t.dtype.itemsize
     parameters.append(f"ptr noalias readonly {_there(nbytes)}{register}")
-    return nm.Arr(nm.Buffer(register, nbytes, False), t)
+    given = nm.Arr(nm.Buffer(register, nbytes, False), t)
+    return em.load(given) if nm.kind_of(t) and not t.shape else given
 
 
 def _there(nbytes: int) -> str:
@@ -179,13 +180,13 @@ def _result(
     t = em.array_type(t)
     outputs.append(t)
     place = len(outputs) - 1
-    if isinstance(value, nm.Num):
-        where = em.let(f"getelementptr inbounds i64, ptr %out, i64 {place}")
-        text = em.text(value)
-        if value.kind == "bool":
-            text = em.let(f"zext i1 {text} to i8")
-        em.line(f"store {nm.IN_MEMORY[value.kind]} {text}, ptr {where}")
+    if isinstance(value, nm.Num) and nm.word_of(t):
+        em.store_at(value, em.let(f"getelementptr inbounds i64, ptr %out, i64 {place}"))
         return
+    if isinstance(value, nm.Num):
+        memory = em.array(t, fresh=True)
+        em.store(value, memory)
+        value = memory
     assert isinstance(value, nm.Arr)
     if em.exact and not value.as_numpys and t.ndim > 1:
         raise nm.Refused(f"it gives a {show(t)} that NumPy may have laid out in another order")

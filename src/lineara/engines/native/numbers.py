@@ -1,6 +1,6 @@
 """What the emitter knows of a value: numbers in registers, arrays in buffers, and what holds these.
 
-    Num      a float, an i64 or a bool; a constant, or a whole number affine in the rounds of loops
+    Num      a float, a c128, an i64 or a bool; a constant, or a whole number affine in rounds
     Arr      an array: a buffer, where it begins in it, and its type
     Tup      a product          Tag     a value of a sum: the tag and what each alternative holds
     Stk      a stack: what one row holds, each part a constant, affine in the round, a place of an
@@ -11,6 +11,7 @@ known, so that neither a check of an index nor one of an overflow is left of it.
 """
 
 import ctypes
+import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -21,11 +22,20 @@ import numpy as np
 from lineara.facts.types import ArrayType
 
 LEAST, MOST = -(2**63), 2**63 - 1
-LLVM = {"f64": "double", "f32": "float", "i64": "i64", "bool": "i1"}  # in registers
+LLVM = {
+    "f64": "double", "f32": "float", "c128": "<2 x double>", "i64": "i64", "bool": "i1",
+}  # fmt: skip
+"""Types in registers."""
 IN_MEMORY = LLVM | {"bool": "i8"}
 TYPES = {
     kind: ArrayType((), np.dtype(code))  # in the processor's byte order
-    for kind, code in (("f64", "f8"), ("f32", "f4"), ("i64", "i8"), ("bool", "b1"))
+    for kind, code in (
+        ("f64", "f8"),
+        ("f32", "f4"),
+        ("c128", "c16"),
+        ("i64", "i8"),
+        ("bool", "b1"),
+    )
 }
 KINDS = {t.dtype: kind for kind, t in TYPES.items()}
 FLOATS = ("f64", "f32")
@@ -195,13 +205,27 @@ def buffers(value: Held) -> Iterator[Buffer]:
             yield from buffers(value.tag)
 
 
-def constant(kind: str, value: float | bool | int) -> Num:
+def constant(kind: str, value: complex | bool) -> Num:
     """A number that is known."""
     if kind == "i64":
-        return Num(kind, affine=Affine(int(value)))
+        return Num(kind, affine=Affine(int(value.real)))
+    if kind == "c128":
+        parts = [f"double {in_text(part)}" for part in (complex(value).real, complex(value).imag)]
+        return Num(kind, f"<{', '.join(parts)}>")
+    assert not isinstance(value, complex), "it is real"
     if kind == "f32":
         return Num(kind, constant=ctypes.c_float(value).value)
     return Num(kind, constant=bool(value) if kind == "bool" else float(value))
+
+
+def in_text(value: float) -> str:
+    """A float as LLVM reads it, to the bit."""
+    return f"0x{struct.pack('>d', value).hex().upper()}"
+
+
+def word_of(t: ArrayType) -> str | None:
+    """The kind of a number that a word of eight bytes holds; None for what has memory."""
+    return None if t.shape or t.dtype.itemsize > 8 else kind_of(t)
 
 
 UNREAD = constant("i64", 0)

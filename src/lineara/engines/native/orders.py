@@ -178,7 +178,7 @@ def of_lines(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType) -> Plain 
     sorts = e.name == "argsort"
     axis = e.params.get("axis", -1 if sorts else None)
     plain = isinstance(x, nm.Arr) and not rest and (axis is None or type(axis) is int)
-    if not plain or kind is None or (sorts and e.params.get("kind") != "stable"):
+    if not plain or kind in (None, "c128") or (sorts and e.params.get("kind") != "stable"):
         return None
     if sorts and axis is not None and type_of(x).shape[axis] > LONG:
         return None

@@ -157,6 +157,8 @@ def type_of(text: str) -> str:
         return rest.rpartition(" to ")[2]
     if word == "extractvalue" and rest.startswith("{ i64, i1 }"):
         return "i1" if rest.endswith(", 1") else "i64"
+    if word == "extractelement":
+        return "double"
     if word == "select":
         rest = rest.partition(", ")[2]
     known = TYPE.match(rest)

@@ -396,7 +396,7 @@ class Region:
         known = {v: not isinstance(x, nm.Arr) or x.as_numpys for v, x in inputs.items()}
         for line in lines:
             e = line.binding.rhs
-            spreads = isinstance(e, ir.Prim) and e.name == "broadcast_to"
+            spreads = isinstance(e, ir.Prim) and e.name in ("broadcast_to", *arrays.APART)
             sure = all([known[v] for v in line.reads]) and not spreads
             known[line.var] = sure or line.type.ndim < 2
             for table in (self.values, self.outputs):

@@ -15,6 +15,7 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from lineara.engines.native.complexes import pair, parts
 from lineara.engines.native.emit import Emitter
 from lineara.engines.native.numbers import FLOATS, LLVM, Affine, Num, constant
 from lineara.engines.native.symbols import c_function
@@ -27,6 +28,8 @@ def converted(em: Emitter, x: Num, kind: str) -> Num | None:
     """A number in another kind, as NumPy casts it; None from a float to an i64: it may not fit."""
     if x.kind == kind:
         return x
+    if "c128" in (x.kind, kind):
+        return between_complex(em, x, kind)
     if kind != "bool" and x.constant is not None and (kind in FLOATS or x.kind == "bool"):
         return constant(kind, x.constant)
     n = x.affine.constant if x.affine is not None and not x.affine.terms else None
@@ -38,6 +41,16 @@ def converted(em: Emitter, x: Num, kind: str) -> Num | None:
     rest = ", 0" * (how == "icmp ne") + ", 0.0" * (how == "fcmp une")
     rest = rest or f" to {LLVM[kind]}"
     return Num(kind, em.let(f"{how} {LLVM[x.kind]} {em.text(x)}{rest}"))
+
+
+def between_complex(em: Emitter, x: Num, kind: str) -> Num | None:
+    """A real number as a complex one, or whether a complex one is not zero."""
+    if kind == "c128":
+        re = converted(em, x, "f64")
+        return re and pair(em, re, constant("f64", 0.0))
+    if kind != "bool":
+        return None
+    return either(em, kind, [y for p in parts(em, x) if (y := converted(em, p, kind))])
 
 
 CASTS = {
@@ -52,7 +65,7 @@ CASTS = {
 def common(em: Emitter, args: Sequence[Num]) -> list[Num]:
     """Numbers in the kind that holds them all."""
     kinds = {x.kind for x in args}
-    kind = next(k for k in (*FLOATS, "i64", "bool") if k in kinds)
+    kind = next(k for k in ("c128", *FLOATS, "i64", "bool") if k in kinds)
     if {"f32", "i64"} <= kinds:  # neither holds the other
         kind = "f64"
     cast = [converted(em, x, kind) for x in args]
@@ -63,13 +76,15 @@ def common(em: Emitter, args: Sequence[Num]) -> list[Num]:
 
 
 def arithmetic(instruction: str, whole: Callable[[Affine, Affine], Affine | None]) -> Rule:
-    """Floats: IEEE's; i64: modulo 2**64; of booleans there is a rule beside it."""
+    """Of floats IEEE's, of i64 modulo 2**64; of booleans there is a rule beside it."""
 
     def rule(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
         x, w = [converted(em, a, kind) for a in args]
         if x is None or w is None or kind == "bool":
             return None
-        if kind in FLOATS:
+        if kind == "c128" and instruction == "mul":
+            return None  # NumPy's loop may round once where this rounds twice
+        if kind in (*FLOATS, "c128"):
             if x.constant is not None and w.constant is not None:
                 # a double has so many digits that a f32 made of it is as if rounded once
                 return constant(kind, FOLDED[instruction](x.constant, w.constant))
@@ -173,7 +188,7 @@ def quotient(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
 def opposite(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
     """-x."""
     (x,) = args
-    if kind == x.kind and kind in FLOATS:
+    if kind == x.kind and kind in (*FLOATS, "c128"):
         return Num(kind, em.let(f"fneg {LLVM[kind]} {em.text(x)}"))
     return subtracted(em, kind, [constant("i64", 0), x]) if kind == "i64" == x.kind else None
 
@@ -252,6 +267,36 @@ def sign(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
     return Num(kind, y)
 
 
+# --- complex numbers ------------------------------------------------------------------------------
+
+
+def part(i: int) -> Rule:
+    """The real part, or the imaginary one, which is zero of all other numbers."""
+
+    def rule(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+        (z,) = args
+        if z.kind == "c128":
+            return parts(em, z)[i]
+        return constant(kind, 0) if i else z
+
+    return rule
+
+
+def conjugate(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+    """The number with the other sign of the imaginary part."""
+    if kind != "c128":
+        return args[0]
+    re, im = parts(em, args[0])
+    im = opposite(em, "f64", [im])
+    return im and pair(em, re, im)
+
+
+def of_parts(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+    """The complex number of two real ones."""
+    re, im = [converted(em, x, "f64") for x in args]
+    return pair(em, re, im) if kind == "c128" and re and im else None
+
+
 # --- comparisons and choices ----------------------------------------------------------------------
 
 COMPARED: dict[str, tuple[str, str, str, Callable[[int, int], bool | None]]] = {
@@ -282,6 +327,14 @@ def compared(floating: str, signed: str, booleans: str, known: Callable[..., Any
                 return constant("bool", told)
         if x.kind in FLOATS and x.constant is not None and w.constant is not None:
             return constant("bool", SAME_IN_PYTHON[floating](x.constant, w.constant))
+        if x.kind == "c128":
+            if floating not in ("oeq", "une"):
+                return None
+            one, two = [
+                Num("bool", em.let(f"fcmp {floating} double {em.text(a)}, {em.text(b)}"))
+                for a, b in zip(parts(em, x), parts(em, w), strict=True)
+            ]
+            return (both if floating == "oeq" else either)(em, "bool", [one, two])
         how = f"icmp {signed if x.kind == 'i64' else booleans}"
         how = f"fcmp {floating}" if x.kind in FLOATS else how
         y = em.let(f"{how} {LLVM[x.kind]} {em.text(x)}, {em.text(w)}")
@@ -338,8 +391,9 @@ def keep(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
 
 
 def itself(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
-    """The first argument, in the kind of the result."""
-    return converted(em, args[0], kind)
+    """The first argument, in the kind of the result; of a complex number the real part."""
+    x = parts(em, args[0])[0] if args[0].kind == "c128" and kind in FLOATS else args[0]
+    return converted(em, x, kind)
 
 
 RULES: dict[str, Rule] = {
@@ -355,6 +409,10 @@ RULES: dict[str, Rule] = {
     "fabs": intrinsic("fabs"),
     "sqrt": intrinsic("sqrt"),
     "length": intrinsic("sqrt"),
+    "real": part(0),
+    "imag": part(1),
+    "conj": conjugate,
+    "of_parts": of_parts,
     "copysign": intrinsic("copysign", 2),
     "floor": intrinsic("floor"),
     "ceil": intrinsic("ceil"),
@@ -420,7 +478,7 @@ def pythons(em: Emitter, name: str, kind: str, args: Sequence[Num], slow: Slow) 
     in_c = name.removeprefix("math_")
     has = in_c in OF_C or (in_c in PERHAPS and is_pythons(in_c))
     if has and {x.kind for x in args} == {"f64"}:
-        return _finite(em, of_c(em, in_c, args), slow)
+        return finite(em, of_c(em, in_c, args), slow)
     return None
 
 
@@ -506,13 +564,13 @@ def _power(em: Emitter, args: Sequence[Num], slow: Slow) -> Num | None:
     if n is None or n != int(n) or not 0 < n < 2**53:
         y = of_c(em, "pow", [x, w])
         positive = em.let(f"fcmp ogt double {em.text(x)}, 0.0")
-        return y and _finite(em, y, slow, positive)
+        return y and finite(em, y, slow, positive)
     size = intrinsic("fabs")(em, "f64", [x])
     assert size is not None
     y = of_c(em, "pow", [size, w])
     if y is not None and n % 2:
         y = intrinsic("copysign", 2)(em, "f64", [y, x])
-    return _finite(em, y, slow)
+    return finite(em, y, slow)
 
 
 def _whole_power(em: Emitter, args: Sequence[Num], slow: Slow) -> Num | None:
@@ -548,7 +606,7 @@ def _rounded(em: Emitter, name: str, args: Sequence[Num], slow: Slow) -> Num | N
     return em.unless(fine, Num("i64", y), slow)
 
 
-def _finite(em: Emitter, y: Num | None, slow: Slow, also: str = "") -> Num | None:
+def finite(em: Emitter, y: Num | None, slow: Slow, also: str = "") -> Num | None:
     """A result that is finite; of any other Python knows whether it raises."""
     if y is None:
         return None

@@ -8,6 +8,7 @@ A look at the object comes first: where it does not look as the header says, the
 import ctypes
 import importlib
 import os
+import warnings
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
@@ -17,7 +18,8 @@ import numpy as np
 from lineara.ops.blas_threads import scipys_threads
 
 CODES = {
-    "f64": "d", "f32": "f", "i64": "l" if np.dtype("l").itemsize == 8 else "q", "bool": "?",
+    "f64": "d", "f32": "f", "c128": "D", "bool": "?",
+    "i64": "l" if np.dtype("l").itemsize == 8 else "q",
 }  # fmt: skip
 _HEAD = object.__basicsize__  # where the fields of an array begin
 FIELDS = {
@@ -60,6 +62,41 @@ def numpy_loop(f: np.ufunc, kinds: tuple[str, ...], result: str) -> Loop | None:
         return None
     data = ctypes.c_void_p.from_address(data + at).value or 0
     return Loop(address, data, (f, kinds, result))
+
+
+@cache
+def steps_of_one(loop: Loop) -> tuple[int, ...] | None:
+    """The strides with which a loop makes of numbers what NumPy makes of them, to the bit.
+
+    Of complex numbers a loop may calculate otherwise where a stride is zero, and which ones NumPy
+    passes depends on the number of arguments: it is tried at many points.
+    """
+    f, kinds, result = loop.of
+    sizes = tuple([np.dtype(CODES[k]).itemsize for k in (*kinds, result)])
+    if "c128" not in (*kinds, result):
+        return (0,) * len(sizes)
+    call = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(loop.address)
+    rng, n = np.random.default_rng(0), np.array([1])
+    drawn = rng.normal(size=(64, len(kinds))) + 1j * rng.normal(size=(64, len(kinds)))
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        rows = [
+            [
+                np.array([z if k == "c128" else z.real], CODES[k])
+                for z, k in zip(row, kinds, strict=True)
+            ]
+            for row in drawn
+        ]
+        for steps in ((0,) * len(sizes), sizes):
+            strides, same = np.array(steps), True
+            for row in rows:
+                y = np.zeros(1, CODES[result])
+                places = np.array([x.ctypes.data for x in (*row, y)])
+                call(places.ctypes.data, n.ctypes.data, strides.ctypes.data, loop.data)
+                same = same and np.array(f(*[x[0] for x in row])).tobytes() == y.tobytes()
+            if same:
+                return steps
+    return None
 
 
 def _words(f: np.ufunc) -> tuple[int, int, int, int, int]:
