@@ -16,6 +16,8 @@ from test_native import bits
 import lineara
 from lineara.engines import run
 from lineara.engines.native import Native
+from lineara.linear_a.check import check
+from lineara.linear_a.parse import parse
 
 pytest.importorskip("llvmlite")
 
@@ -115,7 +117,24 @@ def test_functions_of_two_float32s_are_machine_code_with_the_interpreters_bits(n
         agree(lambda x, w: f(x, w), SINGLES[:7], WHOLE)  # NumPy makes float64 of both
 
 
-GIVEN = np.random.default_rng(3)
+def test_a_large_constant_is_rounded_once_to_a_float32():
+    n = 2**54 + 2**30 + 1  # as a float64 it is half-way between two float32s
+    text = (
+        f"def f(x: f32;) -> (f32;) = let k: i64 = {n}_i64 in "
+        "let y: f32 = astype[dtype=f32](k) in x + y"
+    )
+    program = check(parse(text))
+    agree_of(program, "f", [np.float32(0)])
+    assert run(program, "f", np.float32(0), engine=NATIVE).results[0] == 2**54 + 2**31
+
+
+def test_a_float32_and_a_whole_number_are_compared_as_float64s():
+    x = np.array([2**24, -(2**24), 2.0**40], np.float32)
+    n = np.array([2**24 + 1, -(2**24) - 1, 2**40 + 1])
+    agree(lambda x, n: (x < n, x == n, x > n, x[0] < n[0], x[0] != n[0]), x, n)
+    assert (np.array(x < n) == [True, False, True]).all()
+
+
 CASES = {
     "a sum": (np.sum, SINGLES[4:7]),
     "a long sum": (np.sum, ANY[:1003].astype(np.float32)),
