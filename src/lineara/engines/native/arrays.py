@@ -153,26 +153,16 @@ def by_loop(
     into: nm.Arr | None = None,
 ) -> Any:
     """The value by the loop of a ufunc, if it has one for these kinds."""
-    if not isinstance(e.primitive, Elementwise | Constant) or e.params:
-        return None  # another function may have a ufunc's name
-    f = getattr(e.primitive, "ufunc", getattr(np, e.name, None))
-    if not isinstance(f, np.ufunc) or f.nout != 1:
+    of = loop_of(e, tuple([nm.kind_of(type_of(x)) or "" for x in args]), kind)
+    if of is None:
         return None
-    kinds = tuple([nm.kind_of(type_of(x)) or "" for x in args])
-    kinds = loop_kinds(f, kinds) if len(args) == f.nin else ()
-    if f is np.power and kind == "i64":
-        return None  # the loop raises where an exponent is negative
-    loop = numpy_loop(f, kinds, kind) if kinds else None
-    if loop is None:
-        return None
+    name, loop, kinds = of
     args = list(map(plain, em.in_order(args)))
     for i, (x, k) in enumerate(zip(args, kinds, strict=True)):
         with em.kept(args):
             if isinstance(x, nm.Arr) and x.type.shape != t.shape:
                 args[i] = broadcast(em, x, ArrayType(t.shape, x.type.dtype))
             args[i] = in_kind(em, args[i], k)
-    of = f.__name__ if f is getattr(np, f.__name__, None) else f"scipy.{f.__name__}"
-    name = f"numpy.{of}.{''.join(kinds)}.{kind}"
     if not t.shape:
         numbers = [em.load(x) if isinstance(x, nm.Arr) else x for x in args]
         return number_by_loop(em, name, loop, numbers, kind)
@@ -184,6 +174,23 @@ def by_loop(
     f, data = named_loop(em, name, loop)
     looped(em, f, data, [*places, em.address(y)], t.size, [*steps, t.dtype.itemsize])
     return y
+
+
+def loop_of(
+    e: ir.Prim, kinds: tuple[str, ...], kind: str
+) -> tuple[str, Loop, tuple[str, ...]] | None:
+    """The loop of a ufunc for these kinds: its name, itself, and the kinds that it takes."""
+    if not isinstance(e.primitive, Elementwise | Constant) or e.params:
+        return None  # another function may have a ufunc's name
+    f = getattr(e.primitive, "ufunc", getattr(np, e.name, None))
+    if not isinstance(f, np.ufunc) or f.nout != 1:
+        return None
+    kinds = loop_kinds(f, kinds) if len(kinds) == f.nin else ()
+    if f is np.power and kind == "i64":
+        return None  # the loop raises where an exponent is negative
+    loop = numpy_loop(f, kinds, kind) if kinds else None
+    of = f.__name__ if f is getattr(np, f.__name__, None) else f"scipy.{f.__name__}"
+    return None if loop is None else (f"numpy.{of}.{''.join(kinds)}.{kind}", loop, kinds)
 
 
 def number_by_loop(
@@ -257,9 +264,9 @@ def named_loop(em: Emitter, name: str, loop: Loop) -> tuple[str, str]:
 
 
 def looped(
-    em: Code, f: str, data: str, places: Sequence[str], n: int, steps: Sequence[int]
+    em: Code, f: str, data: str, places: Sequence[str], n: int | str, steps: Sequence[int]
 ) -> None:
-    """Call a loop of NumPy's."""
+    """Call a loop of NumPy's, on as many elements as a number or a register says."""
     k = len(places)
     given = em.at_entry(f"alloca [{k} x ptr]")
     sizes = em.at_entry("alloca i64")
@@ -277,6 +284,19 @@ def looped(
 
 def called_back(em: Emitter, e: ir.Leaf, at: dict[ir.Var, nm.Held], t: ArrayType) -> Plain:
     """What the interpreter makes of a leaf, on values that are its own."""
+    (y,) = asked(em, e, at, [t])
+    return y
+
+
+def complained(em: Emitter, e: ir.Leaf, at: dict[ir.Var, nm.Held]) -> None:
+    """Have the interpreter raise the error of a leaf."""
+    asked(em, e, at, [])
+
+
+def asked(
+    em: Emitter, e: ir.Leaf, at: dict[ir.Var, nm.Held], results: Sequence[ArrayType]
+) -> list[Plain]:
+    """What the interpreter makes of a leaf; without results there is only its error."""
     operands = list(map(plain, em.in_order(at.values())))
     sure = not em.exact or all([x.as_numpys for x in operands if isinstance(x, nm.Arr)])
     if isinstance(e, ir.Prim) and not sure:
@@ -285,24 +305,25 @@ def called_back(em: Emitter, e: ir.Leaf, at: dict[ir.Var, nm.Held], t: ArrayType
             raise nm.Refused(
                 f"{e.name} sums an array that NumPy may have laid out in another order"
             )
-    machine = Machine(em.program)
+    machine, leaf = Machine(em.source), em.leaves_of_source.get(e, e)
+    theirs = dict(zip(e.operands(), leaf.operands(), strict=True))
 
     def answer(values: list[Any]) -> Sequence[Any]:
-        env = dict(zip(at, values, strict=True))
-        args = [env[a] for a in e.args]
-        return (
-            machine.part(e, args, env, False)
-            if isinstance(e, ir.Part)
-            else machine.leaf(e, args, env)
+        env = {theirs[v]: x for v, x in zip(at, values, strict=True)}
+        args = [env[a] for a in leaf.args]
+        made = (
+            machine.part(leaf, args, env, False)
+            if isinstance(leaf, ir.Part)
+            else machine.leaf(leaf, args, env)
         )
+        return made[: len(results)]
 
     shows = isinstance(e, ir.Prim) and e.primitive.view  # a view lies as it likes
     sure = sure and not shows and em.exact
     types = [type_of(x) for x in operands]
     name = e.name if isinstance(e, ir.Prim) else type(e).__name__.lower()
     what = f"{name}({', '.join(map(show, types))})"
-    (y,) = em.answered(operands, types, [t], answer, sure, what)
-    return y
+    return em.answered(operands, types, results, answer, sure, what)
 
 
 def checked(em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held]) -> Plain:

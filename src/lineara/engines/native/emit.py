@@ -147,6 +147,8 @@ class Emitter(Code):
     def __init__(self, program: Program, trusting: bool = False, exact: bool = True) -> None:
         super().__init__()
         self.program = program
+        self.source: Program = program  # of which it was made, and of which errors speak
+        self.leaves_of_source: dict[ir.Leaf, ir.Leaf] = {}
         self.exact = exact  # every bit is the interpreter's
         self.judge: Judge = Judge(program, "")
         self.trusting = trusting  # factors of masked products are taken as they are
@@ -167,6 +169,7 @@ class Emitter(Code):
         self.deaths: dict[str, Deaths] = {}
         self.leaves: int = 0
         self.rolled: int = 0  # loops that are not unrolled
+        self.narrow: dict[ir.Block, dict[int, int]] = {}  # rows, and from where regions of them are
         self.in_blocks = False  # whether loops over places are parts of a larger one
         self.trying: bool = False  # whether the lines are emitted on trial and dropped
         self.scratch: int = 1
@@ -661,9 +664,12 @@ class Emitter(Code):
         self.label = label
 
     @contextmanager
-    def each(self, n: int, rolled: bool = False) -> Iterator[nm.Num]:
-        """A loop over n elements; gives the position.  LLVM unrolls none that is `rolled`."""
-        r = nm.Round(n)
+    def each(self, n: int | str, rolled: bool = False) -> Iterator[nm.Num]:
+        """A loop over n elements, or as many as a register says; gives the position.
+
+        LLVM unrolls none that is `rolled`.
+        """
+        r = nm.Round(n if isinstance(n, int) else None)
         before, head, body, after = self.label, *map(self.name, ("head", "body", "after"))
         self.jump(head)
         self.block(head)

@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from lineara.engines.native import arrays, direct, forms, regions
+from lineara.engines.native import arrays, direct, forms, regions, rows
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.emit import ROLLED, Emitter, Site, Taped
 from lineara.engines.native.pieces import LONG, in_pieces
+from lineara.engines.native.spliced import spliced
 from lineara.engines.native.symbols import address_of, c_function
 from lineara.engines.primal import one_primal
 from lineara.facts.gc_pause import uncollected
@@ -52,7 +53,8 @@ class Lowering(Emitter):
         self, block: ir.Block, start: int, runs: set[int], env: dict[ir.Var, nm.Held]
     ) -> set[int]:
         """Bindings of a block that are emitted together, from one on; those that are done."""
-        return regions.region(self, block, start, runs, env)
+        made = rows.rows(self, block, start, runs, env)
+        return made or regions.region(self, block, start, runs, env)
 
     def written(
         self, e: ir.Part, args: list[nm.Held], at: dict[ir.Var, nm.Held], t: ArrayType, mine: bool
@@ -100,12 +102,14 @@ def lowered(
     If `trusting`, the masks of factors are not looked at, and a run in which a factor is not finite
     is in doubt.  If `listed`, the program's lines stand in the text, as comments.
     """
-    program = one_primal(program.whole, name)
+    source = one_primal(program.whole, name)
+    program, origins = spliced(source, name)
     d = program.defs[name]
     reached = [program.defs[f] for f in program.reached(name)]
     if any([f.lresults or any([v.linear for v in ir.binders(f)]) for f in reached]):
         raise nm.Refused("it has linear variables, whose zeros have no numbers; erase it")
     em = Lowering(program, trusting, exact)
+    em.source, em.leaves_of_source = source, origins
     em.listed = listed
     parameters: list[str] = []
     inputs: list[ArrayType] = []

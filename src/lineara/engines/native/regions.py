@@ -89,7 +89,7 @@ class Region:
             e = b.rhs
             if not isinstance(e, ir.Ret | ir.Copy | ir.Lit | ir.Prim):
                 continue
-            if not all([v in outside or v in self.inside for v in self.needed(e)]):
+            if not all([v in outside or v in self.inside for v in needed(self.em, e)]):
                 continue
             line = self.line(i, b, e, outside)
             if line is not None:
@@ -118,22 +118,12 @@ class Region:
 
     def is_name(self, line: Line) -> bool:
         """Whether the result is what the line reads, perhaps under another shape."""
-        trusts = line.how is STEP and self.is_trusted(line.binding.rhs)
-        return line.how is NAME or (trusts and self.type_of(line.reads[0]) == line.type)
-
-    def needed(self, e: ir.Leaf) -> ir.Vars:
-        """What a leaf reads; of a masked product the mask is not looked at."""
-        return e.args[1:2] if self.is_trusted(e) else e.operands()
-
-    def is_trusted(self, e: ir.Leaf | ir.Block) -> bool:
-        """Whether a leaf is a factor that is taken as it is."""
-        if not isinstance(e, ir.Prim) or e.name != "live_factor":
-            return False
-        return self.em.demand.trusts(e)
+        trusts = line.how is STEP and is_trusted(self.em, line.binding.rhs)
+        return line.how is NAME or (trusts and type_held(self.em, line.reads[0]) == line.type)
 
     def is_small(self, b: ir.Let) -> bool:
         """Whether a binding may come earlier than it is written, and costs next to nothing."""
-        t = self.type_of(b.vars[0])
+        t = type_held(self.em, b.vars[0])
         return t is not None and t.size < LEAST and not self.em.demand.may_fail(b.rhs)
 
     def early_values(self, b: ir.Let, env: dict[ir.Var, nm.Held]) -> Any:
@@ -141,17 +131,10 @@ class Region:
         types = [v.type for v in b.vars]
         return self.em.expression(b.rhs, env, types, (), {}, None)
 
-    def type_of(self, v: ir.Var) -> ArrayType | None:
-        """The type of an array or number whose size is known, and whose numbers registers hold."""
-        t = self.em.program.unfold(v.type)
-        if not isinstance(t, ArrayType) or not all([isinstance(k, int) for k in t.shape]):
-            return None
-        return None if nm.kind_of(t) is None else t
-
     def line(self, i: int, b: ir.Let, e: ir.Leaf, outside: dict[ir.Var, nm.Held]) -> Line | None:
         """A binding as a line of the region, if it is one."""
-        t, reads = self.type_of(b.vars[0]), self.needed(e)
-        types = [self.type_of(v) for v in reads]
+        t, reads = type_held(self.em, b.vars[0]), needed(self.em, e)
+        types = [type_held(self.em, v) for v in reads]
         if t is None or not reads or None in types or not is_tame(e):
             return None
         over_rows = isinstance(e, ir.Prim) and folds_rows(e, types[0])
@@ -300,7 +283,7 @@ class Region:
             return folds.ended(self.em, self.going[line.var], self.in_loop)
         if self.is_name(line) and line.var in self.stored:
             source = self.env[line.reads[0]]
-            if line.type != self.type_of(line.reads[0]):
+            if line.type != type_held(self.em, line.reads[0]):
                 (source,) = self.em.in_order([source])
             assert isinstance(source, nm.Arr), "it is stored"
             return source._replace(type=line.type)
@@ -420,7 +403,7 @@ class Region:
             of_own = e.name in folds.FOLDS
             at = {}
             for v in line.reads:
-                t = self.type_of(v)
+                t = type_held(self.em, v)
                 assert t is not None
                 at[v] = self.value(v, t.ndim if of_own else line.type.ndim)
             given = [at[v] for v in e.args]
@@ -435,6 +418,24 @@ class Region:
                 whole = self.outputs[line.var]
                 self.outputs[line.var] = whole._replace(as_numpys=y.as_numpys)
         self.done([line])
+
+
+def type_held(em: Emitter, v: ir.Var) -> ArrayType | None:
+    """The type of an array or number whose size is known, and whose numbers registers hold."""
+    t = em.program.unfold(v.type)
+    if not isinstance(t, ArrayType) or not all([isinstance(k, int) for k in t.shape]):
+        return None
+    return None if nm.kind_of(t) is None else t
+
+
+def needed(em: Emitter, e: ir.Leaf) -> ir.Vars:
+    """What a leaf reads; of a masked product the mask is not looked at."""
+    return e.args[1:2] if is_trusted(em, e) else e.operands()
+
+
+def is_trusted(em: Emitter, e: ir.Leaf | ir.Block) -> bool:
+    """Whether a leaf is a factor that is taken as it is."""
+    return isinstance(e, ir.Prim) and e.name == "live_factor" and em.demand.trusts(e)
 
 
 def folds_rows(e: ir.Prim, t: ArrayType | None) -> bool:

@@ -1,0 +1,263 @@
+"""Narrow rows: the same bits as through memory, the interpreter's values, and its errors."""
+
+import math
+
+import numpy as np
+import pytest
+
+import lineara
+from lineara.engines import run
+from lineara.engines.native import Native, emitted, rows
+from lineara.engines.native.lower import Lowered
+
+pytest.importorskip("llvmlite")
+
+HARD = [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 1e300, 5e-324]
+
+
+class Random:
+    """A function of narrow rows, which follows from a seed."""
+
+    def __init__(self, seed: int, n: int) -> None:
+        self.seed = seed
+        self.n = n
+        self.tables = 5 + seed % 7
+
+    def __call__(self, x, w, table, at, pairs):
+        rng = np.random.default_rng(self.seed)
+        wide, thin = [x, x[:, 1:3], table[at]], [x[:, 0], w[0] * x[:, 3]]
+        for _ in range(int(rng.integers(4, 14))):
+            wide, thin = self.more(rng, wide, thin, w, table, at, pairs)
+        out = np.zeros(np.shape(table))
+        if rng.random() < 0.6:
+            np.add.at(out, at, self.fitted(rng, wide, np.shape(table)[1]))
+        total = np.sum(wide[-1]) + np.sum(thin[-1])
+        kept = [wide[int(rng.integers(len(wide)))], thin[int(rng.integers(len(thin)))]]
+        return total + np.sum(out * out), out, *kept
+
+    def fitted(self, rng, wide, k):
+        """So many columns."""
+        y = self.one(rng, wide)
+        have = np.shape(y)[1]
+        return y[:, :k] if have >= k else np.concatenate([y] + [y[:, :1]] * (k - have), axis=1)
+
+    def one(self, rng, values):
+        return values[int(rng.integers(len(values)))]
+
+    def more(self, rng, wide, thin, w, table, at, pairs):
+        """One line more."""
+        y, z, s, t = (
+            self.one(rng, wide),
+            self.one(rng, wide),
+            self.one(rng, thin),
+            self.one(rng, thin),
+        )
+        k = min(np.shape(y)[1], np.shape(z)[1])
+        match int(rng.integers(22)):
+            case 0:
+                new = np.sin(y) * 0.5
+            case 1:
+                new = y[:, :k] * z[:, :k] + w[1]
+            case 2:
+                new = y / (2.0 + z[:, :1] * z[:, :1])
+            case 3:
+                new = np.concatenate([y, z[:, ::-1]], axis=1)[:, :5]
+            case 4:
+                new = np.stack([s, t, s * t], axis=1)
+            case 5:
+                new = y - np.max(y, axis=1)[:, None]
+            case 6:
+                new = np.where(y[:, :k] > z[:, -k:], y[:, :k], 0.25 * z[:, :k])
+            case 7:
+                a, b = self.fitted(rng, wide, 3), self.fitted(rng, wide, 3)
+                new = np.cross(a, b)
+            case 8:
+                new = y.copy()
+                new[:, -1] += s
+            case 9:
+                new = y.copy()
+                new[:, : k // 2 + 1] = z[:, : k // 2 + 1] ** 2
+            case 10:
+                new = np.transpose(np.stack([s, t]) * 0.5)
+            case 11:
+                new = (y[:, :, None] * z[:, None, :2])[:, -1, :]
+            case 12:
+                new = (y[:, :2, None] - z[:, None, :2]).reshape(self.n, -1)
+            case 13:
+                new = table[at] * s[:, None]
+            case 14:
+                new = np.sum(table[pairs], axis=1)
+            case 15:
+                new = np.broadcast_to(w[:2], (self.n, 2)) * y[:, :1]
+            case 16:
+                return wide, [*thin, np.sum(y, axis=1)]
+            case 17:
+                return wide, [*thin, np.tanh(s) + y[:, -1]]
+            case 18:
+                return wide, [*thin, np.exp(-s * s) * t]
+            case 19:
+                return wide, [*thin, np.sqrt(np.sum(y * y, axis=1) + 0.5)]
+            case 20:
+                return wide, [*thin, np.min(y, axis=1) * np.abs(t)]
+            case _:
+                return wide, [*thin, table[at, 0] + s]
+        return [*wide, new], thin
+
+    def arguments(self, kind: str):
+        """Arrays of a kind; some of the numbers may be hard."""
+        rng = np.random.default_rng(self.seed + 1)
+        x = rng.normal(size=(self.n, 4))
+        if kind == "hard":
+            places = rng.random(x.shape) < 0.05
+            x[places] = rng.choice(HARD, places.sum())
+        table = rng.normal(size=(self.tables, 3))
+        at = rng.integers(-self.tables, self.tables, self.n)
+        dtype = np.float32 if kind == "float32" else float
+        floats = [a.astype(dtype) for a in (x, rng.normal(size=3), table)]
+        return *floats, at, rng.integers(0, self.tables, (self.n, 2))
+
+
+def total(f):
+    return lambda *args: f(*args)[0]
+
+
+def both(f):
+    """Values, and the gradient of the first of them."""
+    return f, lineara.value_and_grad(total(f), (0, 1, 2))
+
+
+def bits(results):
+    """What two results have in common if no bit is another; any NaN is as good as another one."""
+    if isinstance(results, tuple | list):
+        return [bits(v) for v in results]
+    a = np.array(results)
+    if a.dtype.kind == "f":
+        a[a != a] = np.nan
+    return a.shape, a.dtype.str, a.tobytes()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_on_disk(monkeypatch):
+    """What is on disk was made of the same program, with other sizes."""
+    monkeypatch.setattr(emitted, "key_of", lambda *_: "")
+
+
+def compiled(f, args):
+    """The program, and the regions of narrow rows in its code."""
+    p = lineara.jit(f).program(*args)
+    engine = Native()
+    code = engine.code(p.program, p.name)
+    assert isinstance(code, Lowered), code
+    told = [words for words, _ in code.fused if "narrow rows" in words]
+    return p, engine, told
+
+
+def check(f, args, monkeypatch):
+    """Code has the interpreter's values, and the bits of code that has no narrow rows."""
+    with np.errstate(all="ignore"):
+        p, engine, told = compiled(f, args)
+        values = p.operands(args)
+        ours = run(p.program, p.name, *values, engine=engine).results
+        expected = run(p.program, p.name, *values, engine="interpreter").results
+        for a, b in zip(ours, expected, strict=True):
+            assert np.shape(a) == np.shape(b)
+            size = 1e-9 if args[0].dtype == float else 1e-3
+            assert np.allclose(a, b, rtol=size, atol=size, equal_nan=True)  # sums have an order
+        with monkeypatch.context() as patch:
+            patch.setattr(rows, "MANY", math.inf)
+            _, engine, none = compiled(f, args)
+            assert not none
+            through_memory = run(p.program, p.name, *values, engine=engine).results
+    assert bits(ours) == bits(through_memory)
+    return told
+
+
+@pytest.mark.parametrize("kind", ["float64", "hard", "float32"])
+def test_random_rows_have_the_interpreters_values(kind, request, monkeypatch):
+    monkeypatch.setattr(rows, "MANY", 20)
+    monkeypatch.setattr(rows, "BLOCK", 64)
+    programs, fused = 40 if request.config.option.all else 3, 0
+    for seed in range(programs):
+        f = Random(seed, (131, 64, 257, 20, 100, 200)[seed % 6])
+        for g in both(f):
+            fused += bool(check(g, f.arguments(kind), monkeypatch))
+    assert fused > programs
+
+
+# --- positions that are not there -----------------------------------------------------------------
+
+
+def outcome(f, args, engine):
+    """The results, or the exception with what it says."""
+    try:
+        return bits(lineara.jit(f, engine=engine)(*args))
+    except Exception as error:
+        return type(error), str(error), getattr(error, "__notes__", [])
+
+
+def placed(x, table, at, more, i):
+    """Rows at two arrays of positions, and between these a place that is a value."""
+    y = table[at] * x
+    z = y[:, ::-1] + x[i]
+    return np.sum(table[more] * z * z[:, :1])
+
+
+@pytest.mark.parametrize("derived", [lambda f: f, lambda f: lineara.grad(f, (0, 1))])
+@pytest.mark.parametrize("first", [5, -5, 7, -8, 2**62, -(2**63)])
+@pytest.mark.parametrize("second", [0, 9])
+@pytest.mark.parametrize("i", [-1, 300, 301])
+def test_the_first_position_that_is_not_there_is_told(derived, first, second, i):
+    rng = np.random.default_rng(0)
+    x, table = rng.normal(size=(300, 3)), rng.normal(size=(7, 3))
+    at, more = rng.integers(0, 7, (2, 300))
+    at[211], more[3] = first, second
+    args = x, table, at, more, i
+    f = derived(placed)
+    ours, expected = outcome(f, args, "native"), outcome(f, args, "interpreter")
+    if not isinstance(expected[0], type):
+        ours, expected = [[b[:2] for b in bits_of_each(o)] for o in (ours, expected)]
+    assert ours == expected
+
+
+def bits_of_each(results):
+    return results if isinstance(results, list) else [results]
+
+
+def test_rows_are_told():
+    def reached(x, table, at):
+        return np.sum(np.cross(x, table[at])[:, 1:], axis=1) * x[:, 0]
+
+    rng = np.random.default_rng(0)
+    args = rng.normal(size=(4000, 3)), rng.normal(size=(9, 3)), rng.integers(0, 9, 4000)
+    f = lineara.jit(reached, engine="native")
+    told = [s for s in lineara.explain(f, *args).machine_code if s.startswith("fused")]
+    assert [s.partition(" over ")[2] for s in told] == [
+        "4,000 narrow rows, 160 at a time; stored: v29"
+    ]
+    size = [s for s in lineara.explain(f, *args).machine_code if "workspace" in s]
+    assert int(size[0].split()[2].replace(",", "")) < 100_000
+
+
+def test_bundle_adjustment_is_one_region():
+    """Both halves of the derivative meet, and no array of rows is stored."""
+    rng = np.random.default_rng(0)
+    n = 1000
+    cameras, points = rng.normal(size=(5, 6)), rng.normal(size=(40, 3))
+    of_camera, of_point = rng.integers(0, 5, n), rng.integers(0, 40, n)
+    pixels = rng.normal(size=(n, 2))
+
+    def bundle(cameras, points):
+        c, x = cameras[of_camera], points[of_point]
+        seen = x - c[:, 3:] + np.cross(c[:, :3], x) * np.sin(c[:, 0])[:, None]
+        off = seen[:, :2] / (5.0 + seen[:, 2:] ** 2) - pixels
+        return 0.5 * np.sum(off * off)
+
+    f = lineara.jit(lineara.value_and_grad(bundle, (0, 1)), engine="native")
+    told = [s for s in lineara.explain(f, cameras, points).machine_code if s.startswith("fused")]
+    assert len(told) == 1
+    stored = told[0].partition("stored: ")[2].split(", ")
+    assert len(stored) == 2  # the gradients
+    value, gradient = f(cameras, points)
+    expected = lineara.value_and_grad(bundle, (0, 1))(cameras, points)
+    assert np.allclose(value, expected[0])
+    assert all([np.allclose(a, b) for a, b in zip(gradient, expected[1], strict=True)])
