@@ -787,7 +787,7 @@ class Rows:
         for a in x.args:
             array = self.memory.get(a)
             if array is None:
-                places.append(arrays.boxed(em, a.num or self.same[a]))
+                places.append(em.boxed(a.num or self.same[a]))
             else:
                 places.append(em.address(array))
             steps.append(0 if array is None else array.type.dtype.itemsize)
