@@ -289,6 +289,13 @@ class StagedLevel(Level):
             cell.level, cell.content, cell.version = self, content, version
         level.taken.clear()
 
+    def stands_in(self, level: "StagedLevel") -> bool:
+        """Whether this definition is another one, or is inside it."""
+        around: StagedLevel | None = self
+        while around is not None and around is not level:
+            around = around.holder
+        return around is level
+
     def innermost(self) -> "StagedLevel":
         """The definition that is being written now, this one or one inside it."""
         return self if self.inner is None else self.inner.innermost()
@@ -475,7 +482,7 @@ class StagedLevel(Level):
         around, level = self.holder, a.level
         staged = isinstance(level, StagedLevel)
         if around is not None and staged and level is not around:
-            apart = around.adopts and around.holder is None and level.open
+            apart = around.adopts and level.open and not around.stands_in(level)
             a = around.shown(around.mention(a) if apart else around.from_around(a.v))
         key = a.v.var if staged else id(a)
         formal = self.around.get(key)

@@ -153,7 +153,8 @@ class Leaves:
 
     @staticmethod
     def _floating(value: Shaped) -> Any:
-        return value.astype(float) if isinstance(value, np.ndarray | np.generic) else float(value)
+        is_array = isinstance(value, np.ndarray | np.generic) or getattr(value, "ndim", 0)
+        return value.astype(float) if is_array else float(value)
 
     def _node(self, value: Shaped) -> Any:
         level = self.level
