@@ -124,8 +124,9 @@ def test_arrays_that_lie_in_another_way_get_a_copy():
 def test_what_becomes_of_an_array_later_is_looked_at_in_each_call():
     put, x, out = fast()
     out.flags.writeable = False
-    with pytest.raises(ValueError, match="read-only"):
+    with pytest.raises(TypeMismatchError) as caught:
         put(x)
+    assert caught.value.message == "into: out is read-only; pass an array that can be written"
     out.flags.writeable = True
     out.shape = (5, 1)
     with pytest.raises(ShapeError, match=r"the result for out is f64\[5\], and out is f64\[5,1\]"):
@@ -183,11 +184,10 @@ def test_what_no_result_can_be_put_into_is_refused_at_once(out, kind, said):
         (lambda x: x, (np.empty(5),), StructureError,
          "into: f gives Structure(*), and out is Structure((*,)); pass arrays in the containers of "
          "the result"),
-        (lambda x: x.sum(), np.empty(()), TypeMismatchError, "into: the result for out is f64[], "
-         "a number, and only arrays are put into others; call the function itself"),
-        (lambda x: (x, 3), (np.empty(5), np.empty(5)), TypeMismatchError, "into: the result for "
-         "out[1] is i64[], a number, and only arrays are put into others; call the function "
-         "itself"),
+        (lambda x: (x, 3), (np.empty(5), np.empty(5)), ShapeError, "into: the result for out[1] is "
+         "i64[], and out[1] is f64[5]; pass an array of the type of the result"),
+        (lambda x: x, np.empty(5, ">f8"), ShapeError, "into: the result for out is f64[5], and out "
+         "is f64[5] in another byte order; pass an array of the type of the result"),
         (lambda x: x, np.empty(4), ShapeError, "into: the result for out is f64[5], and out is "
          "f64[4]; pass an array of the type of the result"),
         (lambda x: x, np.empty(5, np.float32), ShapeError, "into: the result for out is f64[5], "
@@ -208,14 +208,37 @@ def test_another_result_than_the_arrays_are_made_for_is_refused(result, out, kin
     np.testing.assert_array_equal(arrays(out)[0], arrays(before)[0])
 
 
-def test_a_derivative_of_it_is_refused():
-    put, x, _ = fast()
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda f: lineara.grad(lambda x: f(x).sum()),
+        lambda f: lineara.jit(lambda x: f(x) + 1.0),
+        lambda f: lineara.vmap(lambda a: f(np.array([a, a, a, a, a]))),
+    ],
+)
+def test_where_results_are_no_numbers_yet_it_is_refused(around):
+    put, x, out = fast()
+    before = out.copy()
     with pytest.raises(StagingError) as caught:
-        lineara.grad(lambda x: put(x).sum())(x)
+        around(put)(x)
     assert caught.value.message == (
-        "into: a derivative of <lambda> is asked for, and what is put into out is only numbers; "
-        "differentiate the function itself"
+        "into: <lambda> is called where a derivative is taken or a program is written, and only "
+        "numbers are put into out; call the function itself there"
     )
+    np.testing.assert_array_equal(out, before)
+
+
+@pytest.mark.parametrize("engine", ["native", "interpreter"])
+def test_a_number_goes_into_an_array_without_axes(engine):
+    value, slope = np.empty(()), np.empty(5)
+    put = lineara.jit(lineara.value_and_grad(lambda x: (x * x).sum()), engine=engine)
+    put = put.into((value, slope))
+    for k in range(4):
+        y, g = put(X * k)
+        assert y is value
+        assert g is slope
+        np.testing.assert_allclose(value, (X * k) @ (X * k))
+        np.testing.assert_array_equal(slope, 2 * k * X)
 
 
 def test_an_error_of_the_function_is_raised_as_ever():

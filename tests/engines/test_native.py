@@ -590,16 +590,26 @@ def while_loops_in_a_counted_loop(x):
     return x
 
 
+class Late(Exception):
+    pass
+
+
+def late(*_):
+    raise Late("half a second")
+
+
 f = lineara.jit(globals()[sys.argv[1]], engine="native")
 f.program(0.5).direct  # it is compiled
-signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.signal(signal.SIGALRM, late if sys.argv[2:] else signal.default_int_handler)
 signal.setitimer(signal.ITIMER_REAL, 0.5)
 try:
     f(0.5)
 except KeyboardInterrupt:
     print("interrupted")
+except Late as error:
+    print(error, error.__traceback__.tb_next is not None)
 """
-LOOPS = [name.partition("(")[0] for name in LONG_LOOPS.split("def ")[1:]]
+LOOPS = [name.partition("(")[0] for name in LONG_LOOPS.split("class ")[0].split("def ")[1:]]
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")
@@ -607,9 +617,10 @@ LOOPS = [name.partition("(")[0] for name in LONG_LOOPS.split("def ")[1:]]
 def test_a_long_loop_is_interrupted(loop, tmp_path):
     script = tmp_path / "loops.py"
     script.write_text(LONG_LOOPS)
-    command = [sys.executable, script, loop]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert ran.stdout == "interrupted\n", ran.stderr
+    for options, said in ([], "interrupted\n"), (["late"], "half a second True\n"):
+        command = [sys.executable, script, loop, *options]
+        ran = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert (ran.stdout, ran.stderr) == (said, "")
 
 
 def test_a_loop_that_ends_soon_asks_nobody():

@@ -9,8 +9,10 @@ once all are true, are constants of a second loop, which goes on from the round 
 while loop that such a number ends has as many rounds as are told when it begins, and is a scan.
 """
 
+import ctypes
 import math
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from lineara.engines.native import numbers as nm
 from lineara.engines.native import stacks
@@ -654,13 +656,52 @@ def interrupted(em: Emitter, done: str, rounds: int) -> None:
 
 
 def asked(em: Emitter, asks: str) -> None:
-    """Where a condition holds, ask whether Python wants to stop the run."""
-    on, ask = em.name("on"), em.name("ask")
+    """Where a condition holds, have Python handle its signals; what a handler raises ends the run.
+
+    Python is not entered to ask: an exception would come before the first line of what is called.
+    """
+    on, ask, quiet, stop = (em.name(like) for like in ("on", "ask", "quiet", "stop"))
+
+    def python(name: str, type: str, arguments: str = "") -> str:
+        result = type.partition(" ")[0]
+        return f"call {result} {em.outside(f'py.{name}', type)}({arguments})"
+
     em.branch(asks, ask, on)
     em.block(ask)
-    em.answered([], [], [], lambda values: [], what="a look whether Python interrupts a loop")
+    state = em.let(python("PyGILState_Ensure", "i32 ()"))
+    said = em.let(python("PyErr_CheckSignals", "i32 ()"))
+    release = python("PyGILState_Release", "void (i32)", f"i32 {state}")
+    em.branch(em.let(f"icmp eq i32 {said}, 0"), quiet, stop)
+    em.block(stop)
+    error = em.at_entry("alloca [3 x ptr]")
+    places = [em.let(f"getelementptr inbounds ptr, ptr {error}, i64 {i}") for i in range(3)]
+    every = ", ".join([f"ptr {place}" for place in places])
+    em.line(python("PyErr_Fetch", "void (ptr, ptr, ptr)", every))
+    em.line(python("PyErr_NormalizeException", "void (ptr, ptr, ptr)", every))
+    em.line(release)
+    objects = [nm.Num("i64", em.let(f"load i64, ptr {place}")) for place in places]
+    em.answered(objects, [INDEX] * 3, [], raised, what="a look whether Python interrupts a loop")
+    em.jump(on)
+    em.block(quiet)
+    em.line(release)
     em.jump(on)
     em.block(on)
+
+
+def raised(addresses: Sequence[int]) -> Any:
+    """Raise an exception of which code holds the class, the object and the traceback."""
+    _, error, at = [_taken(int(address)) for address in addresses]
+    raise error.with_traceback(at)
+
+
+def _taken(address: int) -> Any:
+    """The object at an address, which is code's no longer; None where there is none."""
+    if not address:
+        return None
+    x = ctypes.cast(address, ctypes.py_object)
+    value = x.value
+    ctypes.pythonapi.Py_DecRef(x)
+    return value
 
 
 LONG = 2**26

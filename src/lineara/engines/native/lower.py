@@ -19,7 +19,7 @@ from lineara.engines.native import numbers as nm
 from lineara.engines.native.emit import ROLLED, Emitter, Site, Taped
 from lineara.engines.native.pieces import LONG, in_pieces
 from lineara.engines.native.spliced import spliced
-from lineara.engines.native.symbols import address_of, c_function
+from lineara.engines.native.symbols import address_of, named
 from lineara.engines.primal import one_primal
 from lineara.facts.gc_pause import uncollected
 from lineara.facts.types import ArrayType, Product, Type, show
@@ -358,12 +358,12 @@ def _api() -> dict[str, int]:
 
 
 def _addresses(declared: dict[str, str]) -> dict[str, int]:
-    """Where the functions of the C library are."""
-    names = [name.removeprefix("c.") for name in declared if name.startswith("c.")]
-    there = {f"c.{name}": c_function(name) for name in names}
+    """Where the functions of the C library and of Python are."""
+    names = [name for name in declared if name.partition(".")[0] in ("c", "py")]
+    there = {name: named(name, {}) for name in names}
     missing = [name for name, address in there.items() if address is None]
     if missing:
-        raise nm.Refused(f"the C library of the process has no {missing[0].removeprefix('c.')}")
+        raise nm.Refused(f"the process has no function {missing[0].partition('.')[2]}")
     return {name: address for name, address in there.items() if address is not None}
 
 

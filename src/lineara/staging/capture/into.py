@@ -35,12 +35,18 @@ class Into(Remade):
         self.arrays, self.structure = flatten(out)
         self.paths: list[str] = ["out" + path for path in leaf_paths(out)]
         for i, (array, path) in enumerate(zip(self.arrays, self.paths, strict=True)):
-            self._refuse(array, path, i)
+            self._refuse(array, path)
+            for other, theirs in zip(self.arrays[:i], self.paths[:i], strict=True):
+                if shares(array, other):
+                    raise StructureError(
+                        f"into: {theirs} and {path} lie in the same memory, so one result would "
+                        "be put over the other; pass arrays of their own"
+                    )
         self.parts: list[Any] = []
         self.table: Any = None  # which machine code reads
 
-    def _refuse(self, array: Any, path: str, i: int) -> None:
-        """An error where results cannot be put into something."""
+    def _refuse(self, array: Any, path: str) -> None:
+        """An error where no result can be put into something."""
         name = self.jitted.name
         if type(array) is not np.ndarray:
             raise TypeMismatchError(
@@ -49,12 +55,6 @@ class Into(Remade):
             )
         if not array.flags.writeable:
             raise TypeMismatchError(f"into: {path} is read-only; pass an array that can be written")
-        for other, theirs in zip(self.arrays[:i], self.paths, strict=False):
-            if shares(array, other):
-                raise StructureError(
-                    f"into: {theirs} and {path} lie in the same memory, so one result would be "
-                    "put over the other; pass arrays of their own"
-                )
 
     def made_by(self) -> Making:
         """The function and the arrays."""
@@ -70,20 +70,17 @@ class Into(Remade):
                 "containers of the result"
             )
         for value, array, path in zip(values, self.arrays, self.paths, strict=True):
+            self._refuse(array, path)
             if isinstance(value, Traced):
                 raise StagingError(
-                    f"into: a derivative of {name} is asked for, and what is put into {path} is "
-                    "only numbers; differentiate the function itself"
+                    f"into: {name} is called where a derivative is taken or a program is written, "
+                    f"and only numbers are put into {path}; call the function itself there"
                 )
-            if not np.shape(value):
-                raise TypeMismatchError(
-                    f"into: the result for {path} is {show_type(value)}, a number, and only "
-                    "arrays are put into others; call the function itself"
-                )
-            if np.shape(value) != array.shape or value.dtype != array.dtype:
+            if np.shape(value) != array.shape or np.asarray(value).dtype != array.dtype:
+                order = "" if array.dtype.isnative else " in another byte order"
                 raise ShapeError(
                     f"into: the result for {path} is {show_type(value)}, and {path} is "
-                    f"{show_type(array)}; pass an array of the type of the result"
+                    f"{show_type(array)}{order}; pass an array of the type of the result"
                 )
         for value, array in zip(values, self.arrays, strict=True):
             array[...] = value

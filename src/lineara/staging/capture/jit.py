@@ -263,14 +263,16 @@ class Jitted(Remade, Remembers):
         """The function with arrays that its results are put into, which a call gives back.
 
         `out` is an array of NumPy's, or arrays in the containers of the result, each of the shape
-        and the dtype of its result.  No array is made in a call, which saves most of what is left
-        of it where the function is small, and the memory where it is large.  An array that shares
-        memory with an argument is fine, and costs a copy, as one does that is not in C order.
+        and the dtype of its result; a number goes into an array without axes, more slowly.  A call
+        gives these arrays, in containers like those of `out`.  No array is made in a call, which
+        saves most of what is left of it where the function is small, and the memory where it is
+        large.  An array that shares memory with an argument is fine, and costs a copy, as one does
+        that is not in C order.
         After an exception what the arrays hold is not said; two threads need two sets of them.
 
-        Raises TypeMismatchError for what is no array, is read-only, or is to hold a number;
-        StructureError for other containers, and for arrays that share memory; ShapeError for
-        another shape or dtype; StagingError if the call is differentiated.
+        Raises TypeMismatchError for what is no array or is read-only; StructureError for other
+        containers, and for arrays that share memory; ShapeError for another shape or dtype;
+        StagingError where a call is differentiated or captured.
 
         >>> import numpy as np, lineara
         >>> slope = lineara.jit(lineara.grad(lambda x: np.sum(x * x)))
