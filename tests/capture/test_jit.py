@@ -10,7 +10,7 @@ import pytest
 
 import lineara
 from lineara import grad, hessian, jit, value_and_grad, vmap
-from lineara.errors import MutationError, StagingError, TypeMismatchError
+from lineara.errors import MutationError, ProgramError, StagingError, TypeMismatchError
 
 RATE = 3.0
 SETTINGS = {"scale": 1.0, "powers": [1, 2]}
@@ -609,3 +609,19 @@ def test_an_array_of_one_number_has_the_dtype_that_is_asked_for(dtype):
             want, given = f(np.float64(2.5)), jit(f)(np.float64(2.5))
             assert given.dtype == want.dtype
             assert given.tolist() == want.tolist()
+
+
+def test_an_engine_that_there_is_not_is_told_at_once():
+    with pytest.raises(ProgramError) as caught:
+        lineara.jit(np.sin, engine="fast")
+    said = "there is no engine fast; there is native, native exact, adaptive, interpreter, jax"
+    assert caught.value.message == said
+
+
+def test_the_gradient_of_whole_numbers_is_that_of_floats():
+    for x in (np.arange(4), np.arange(4, dtype=np.int8), [1, 2], 3, np.int64(3)):
+        f = lineara.grad(lambda x: np.sum(np.asarray(x) * x * x))
+        for engine in ("native", "interpreter"):
+            jitted = lineara.jit(f, engine=engine)(x)
+            np.testing.assert_array_equal(jitted, f(x))
+            assert np.asarray(jitted).dtype == np.asarray(f(x)).dtype

@@ -439,3 +439,55 @@ def test_what_is_written_into_another_array_of_the_name_is_read_by_machine_code(
     other[7] = 0.75
     assert [g(2.0), g(2.0)] == [8.0, 8.0]
     assert g.captures == 1
+
+
+FIRST, SECOND = np.linspace(0.0, 1.0, 100), np.linspace(1.0, 2.0, 100)
+
+
+def in_two_loops(x):
+    s = x * 1.0
+    for i in range(5):
+        for j in range(100):
+            s = s * 0.5 * x + FIRST[j] * SECOND[i]
+    return s
+
+
+def in_a_branch_of_a_loop(x):
+    s = x * 1.0
+    for i in range(100):
+        if x > i:
+            s = s * 0.9 + x * FIRST[i] if x > 2 * i else s - SECOND[i]
+    return s
+
+
+def in_while_loops(x):
+    s, i = x * 1.0, 0
+    while i < 80:
+        k = 0
+        while k < 3:
+            s, k = s * 0.9 + FIRST[i] * x, k + 1
+        i += 1
+    return s
+
+
+def of_a_function(x):
+    def step(s, i):
+        for j in range(66):
+            s = s * 0.99 + FIRST[j] * SECOND[i] * x
+        return s
+
+    for i in range(70):
+        x = step(x, i)
+    return x
+
+
+@pytest.mark.parametrize("f", [in_two_loops, in_a_branch_of_a_loop, in_while_loops, of_a_function])
+@pytest.mark.parametrize("derived", [lineara.grad, lambda f: lineara.grad(lineara.grad(f))])
+def test_a_form_within_a_form_reads_large_arrays_under_a_differentiation(f, derived, monkeypatch):
+    jitted = lineara.jit(derived(f))
+    for x in (0.5, 5.5):
+        np.testing.assert_allclose(jitted(x), derived(f)(x), rtol=1e-12)
+    monkeypatch.setitem(globals(), "FIRST", np.cos(FIRST))
+    np.testing.assert_allclose(jitted(5.5), derived(f)(5.5), rtol=1e-12)
+    told = [s.what for s in lineara.explain(jitted, 0.5).statements]
+    assert not [what for what in told if "written out" in what]

@@ -530,7 +530,8 @@ def jit(
     Branches and loops that depend on the arguments are those of the program.  Numbers and arrays
     are inputs of it; whole numbers of Python's are constants where Python needs them, as the length
     of a list, and so is all else.  For another constant the function is captured again.
-    TypeMismatchError where f is no function, StagingError where it cannot be captured.
+    TypeMismatchError where f is no function, ProgramError where there is no engine of the name;
+    StagingError in the call, where f cannot be captured.
 
     exact      values are f's to the last bit.  No engine promises that of programs today, so f
                itself is run
@@ -556,6 +557,8 @@ def jit(
         return functools.partial(jit, exact=exact, fallback=fallback, engine=engine)
     if not callable(f):
         raise TypeMismatchError(f"jit: takes a function, but was given {show_type(f)}")
+    if engine != "jax":  # which is loaded when it is needed
+        engine_of(engine)
     return Jitted(f, exact, fallback, engine)
 
 
