@@ -7,8 +7,7 @@
     cholesky.n        y becomes the lower factor; gives whether there is none
 
 The algorithms are LAPACK's without blocks: the largest element of a column is the pivot, and every
-sum is made one term after the other.  Matrices larger than SMALL are called back, where LAPACK
-takes longer than the call.
+sum is made one term after the other.  Matrices larger than SMALL are LAPACK's (lapack.py).
 """
 
 from collections.abc import Callable, Iterator, Sequence
