@@ -27,7 +27,7 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import operations
 from lineara.linear_a.program import Program
 
-SMALL = 1024
+ON_STACK = 1024
 """Bytes of a slot up to which it is on the stack, where LLVM may keep it in registers."""
 
 
@@ -222,7 +222,7 @@ def _assembled(
     places: list[int | None] = []
     size = 0
     for i, slot in enumerate(em.slots):
-        small = slot.nbytes <= SMALL and i not in bound
+        small = slot.nbytes <= ON_STACK and i not in bound
         places.append(None if small else size)
         if small:
             em.entry.append(f"  {slot.register} = alloca [{slot.nbytes} x i8], align 64")

@@ -136,7 +136,7 @@ class Buffer:
 
 
 class Arena(Buffer):
-    """The rows of a while loop's tape: memory that grows, so its address is loaded when read."""
+    """The rows of a tape that grows, so its address is loaded when read."""
 
 
 class Arr(NamedTuple):

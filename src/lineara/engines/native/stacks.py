@@ -16,7 +16,7 @@ from lineara.facts.types import ArrayType, Type, stacked
 
 FEW = 64
 """Rows of a while loop's columns at first."""
-SMALL = 2**20
+AT_ONCE = 2**20
 """Bytes up to which a column that grows has room at first for all that it may come to."""
 
 
@@ -198,8 +198,8 @@ class Rows:
         em.block(sane)
         larger = em.outside("llvm.umax.i64", "i64 (i64, i64)")
         wanted = em.let(f"mul i64 {room}, 2")
-        all_of_them = int(self.most) if self.most * max(sizes) <= SMALL else FEW
-        for least in (str(all_of_them), end):
+        first = int(self.most) if self.most * max(sizes) <= AT_ONCE else FEW
+        for least in (str(first), end):
             wanted = em.let(f"call i64 {larger}(i64 {wanted}, i64 {least})")
         renew = em.outside("c.realloc", "ptr (ptr, i64)")
         for arena, size in zip(self.arenas, sizes, strict=True):
