@@ -200,7 +200,7 @@ def _all_chosen(staged: Staged, args: tuple, kwargs: dict[str, Any]) -> list[Cho
     for policy, row in rows.items():
         stages = Stages(staged, args, kwargs, POLICIES[policy])
         shown = {s.name: rows_of(s.defs) for s in stages.stages}
-        code = _or_why(lambda s=stages: assembly_rows(s.machine_code, s.compiled.defs))
+        code = _or_why(lambda s=stages: assembly_rows(s.machine_code))
         shown["machine code"] = [Row(code, "")] if isinstance(code, str) else code
         costs = _costs(stages)
         choices.append(Chosen(policy, row.work, row.again, row.tape, row.peak, costs, shown))

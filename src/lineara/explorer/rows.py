@@ -33,17 +33,12 @@ def rows_of(defs: Mapping[str, ir.Def]) -> list[Row]:
     return rows
 
 
-def assembly_rows(listed: Listing, defs: Mapping[str, ir.Def]) -> list[Row]:
+def assembly_rows(listed: Listing) -> list[Row]:
     """Machine code with the user's lines: its comments say which binding comes next."""
-    lines = {
-        f"{d.name}: {show_binding(b)}": ir.line_of(b)
-        for d in defs.values()
-        for b in d.body.bindings
-    }
     rows, line = [], ""
     for text in listed.assembly.rstrip().split("\n"):
         if text.startswith("# "):
-            line = lines.get(text[2:].rpartition("  at ")[0] or text[2:], "")
+            line = listed.places.get(text[2:], "")
         elif text.strip().startswith(".cfi"):
             continue
         rows.append(Row(text.expandtabs(4), line))

@@ -177,6 +177,7 @@ class Emitter(Code):
         self.taped: list[Taped] = []  # columns of tapes
         self.fused: list[tuple[str, tuple[str, ...]]] = []  # in words, and the user's places
         self.listed = False  # whether the program's lines stand in the text, as comments
+        self.told: dict[str, str] = {}  # the user's places of these comments
         self.place: str = ""  # the user's, of what is being written, if that is listed
         self.origins: dict[int, tuple[nm.Held, str]] = {}  # of values, by identity: likewise
         self.addresses: dict[
@@ -267,7 +268,9 @@ class Emitter(Code):
             text = show_leaf(e) if isinstance(e, ir.Leaf) else show_binding(e)
             self.place = ir.line_of(e)
             at = f"  at {self.place.rpartition(os.sep)[2]}" if self.place else ""
-            self.lines.append(f"  {LISTED}{self.open[-1]}: {' '.join(text.split())}{at}")
+            comment = f"{self.open[-1]}: {' '.join(text.split())}{at}"
+            self.told[comment] = self.place
+            self.lines.append(f"  {LISTED}{comment}")
 
     def expression(
         self,

@@ -8,7 +8,7 @@ one is on the stack; no two overlap, which LLVM is told.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -91,6 +91,7 @@ class Lowered:
     is_direct: bool  # whether the text has `call`
     key: str = ""  # of the definition on disk, if it may be there
     machine_code: bytes = b""  # what LLVM has made of the text, if that is known
+    told: dict[str, str] = field(default_factory=dict)  # the user's places of the comments in it
 
 
 @uncollected
@@ -314,6 +315,7 @@ def _assembled(
         tuple(em.fused),
         em.leaves,
         made is not None,
+        told=em.told,
     )
 
 

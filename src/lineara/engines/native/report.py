@@ -87,10 +87,14 @@ def _with_places(program: Program, choices: tuple[str, bool, bool], code: Lowere
 
 
 class Listing(NamedTuple):
-    """A definition as LLVM's text and as assembly, with the program's lines as comments."""
+    """A definition as LLVM's text and as assembly, with the program's lines as comments.
+
+    `places` are the user's, of these comments.
+    """
 
     llvm: str
     assembly: str
+    places: dict[str, str]
 
 
 def machine_code_listing(program: Program, name: str) -> Listing | str:
@@ -110,7 +114,7 @@ def machine_code_listing(program: Program, name: str) -> Listing | str:
         return f"{name} is not lowered: {error}"
     text, lines = located(code.text, name)
     module, machine = llvm.module(text, code.leaves)
-    return Listing(code.text, commented(machine.emit_assembly(module), lines))
+    return Listing(code.text, commented(machine.emit_assembly(module), lines), code.told)
 
 
 def located(text: str, name: str) -> tuple[str, list[str]]:
