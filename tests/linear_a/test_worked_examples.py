@@ -7,6 +7,7 @@ passes make for the last definition of the source.
 from typing import Any, NamedTuple
 
 import pytest
+from call_counts import calls
 
 from lineara.engines import run
 from lineara.linear_a.check import check
@@ -14,7 +15,7 @@ from lineara.linear_a.cost import size
 from lineara.linear_a.parse import parse
 from lineara.linear_a.program import Program
 from lineara.linear_a.show import show_def
-from lineara.linear_a.syntax import Block, Def, Drop, Let, Unpack, Var
+from lineara.linear_a.syntax import Block, Def, Drop, Let, Ret, Unpack, Var
 from lineara.passes.derivatives import grad, vjp
 from lineara.passes.jvp import jvp
 from lineara.passes.transpose import transpose
@@ -542,3 +543,23 @@ def test_tapes_that_are_named_keep_a_chain_of_calls_small():
     assert len(steps) == 1, "the size grows linearly"
     whole = vjp(chain(13), "f13")
     assert run(whole, "f13.vjp", 0.5, 1.0).work == 3 * 2**12
+
+
+def straight(n):
+    """A straight line of 2 n operations."""
+    steps = [f"let x{i + 1} = x{i} * y in let y{i} = sin(x{i + 1}) in" for i in range(n)]
+    return parse(f"def f(x0: f64, y: f64;) -> (f64;) = {' '.join(steps)} x{n} + y{n - 1}")
+
+
+def test_the_derivative_of_a_straight_line_is_a_straight_line_and_grows_with_it():
+    work, lines = {}, {}
+    for n in (40, 80):
+        program = straight(n)
+        work[n] = calls(lambda: vjp(program, "f"))  # noqa: B023, called in this round
+        made = vjp(program, "f")
+        for name in ("f.jvp", "f.jvp.nl", "f.jvp.lin"):
+            every = [b.rhs for b in made.defs[name].body.bindings if isinstance(b, Let)]
+            assert not [e for e in every if isinstance(e, Block | Ret)], name
+        lines[n] = sum([len(d.body.bindings) for d in made.defs.values()])
+    assert lines[80] <= 2 * lines[40]
+    assert work[80] <= 2 * work[40]
