@@ -50,8 +50,8 @@ def jvp(program: Program, name: str) -> Program:
     >>> print(show_def(jvp(parse("def f(x: f64;) -> (f64;) = exp(x)"), "f").defs["f.jvp"]))
     def f.jvp(x: f64; ~dx: f64) -> (f64; f64) =
       let y: f64 = exp(x) in
-      let ~dp: f64 = y * ~dx in
-      (y; ~dp)
+      let ~dy: f64 = y * ~dx in
+      (y; ~dy)
     <BLANKLINE>
     """
     run = _Run(program)
