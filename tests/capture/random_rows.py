@@ -1,7 +1,8 @@
 """Random plain Python functions that give arrays several names, as text.
 
 Rows, columns and other views of one array go through variables, a list, a dict and an object, are
-exchanged, chosen in branches and by rounds, and read and written under each of their names.
+exchanged, chosen in branches and by rounds, and read and written under each of their names; or a
+loop carries arrays that its rounds write, exchange and hand on.
 """
 
 import random
@@ -133,3 +134,56 @@ class Rows:
         return "".join([
             self.statement(depth + 1) for _ in range(self.random.randrange(1, 4))
         ])  # fmt: skip
+
+
+BUFFERS = """
+    {a} = {b}
+    {a}, {b} = {b}, {a}
+    {a} = {b} * 1.25 + U[k]
+    {a} = out[k]
+    {a} = {b}[::-1]
+    {a} += {b}
+    {a}[k % 3] = {b}[1] * x
+    out[k] = {a}
+    s = s + {a}.sum() * {b}[0]
+""".strip().split("\n")
+BEGINS = ("X[1] * x", "np.cos(X[2])", "np.zeros(3)", "X[3] + x", "a", "a")
+
+
+class Buffers:
+    """The functions of one seed, each of one loop that carries arrays."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def source(self) -> str:
+        """The text of a module with a function `f(x, X)` of a number and an array of 4 x 3."""
+        pick = self.random.choice
+        lines = ["import numpy as np", "", "def f(x, X):", "    U, s = np.sin(X).ravel(), 0.0"]
+        lines += ["    out, a = np.zeros((6, 3)), X[0] * x"]
+        lines += [f"    {name} = {pick(BEGINS)}" for name in ("b", "c", "d")]
+        lines += [f"    kept = {pick(['0.0', 'a', 'b', 'c', 'd', 'out'])}"]
+        loop = pick(["for", "while", "break"])
+        lines += (
+            ["    k = 0", "    while k < 6:"] if loop == "while" else ["    for k in range(6):"]
+        )
+        for _ in range(self.random.randrange(2, 7)):
+            lines += self.statement("        ")
+        if loop != "for":
+            last = "k = k + 1" if loop == "while" else "if U[k] * x > 0.4: break"
+            lines.append(f"        {last}")
+        lines += ["    a[2] = 7.0"] * (self.random.random() < 0.3)
+        each = " + ".join([f"{i + 1} * np.sum({v})" for i, v in enumerate(("a", "b", "c", "d"))])
+        return "\n".join(
+            [*lines, f"    return s + {each} + np.sum(out) * 5 + np.sum(kept) * 6", ""]
+        )
+
+    def statement(self, margin: str) -> list[str]:
+        """A statement of the loop, perhaps under a condition that values decide."""
+        if len(margin) < 16 and self.random.random() < 0.25:
+            inner = [s for _ in range(2) for s in self.statement(margin + "    ")]
+            condition = f"U[k] * x > {self.random.uniform(-0.5, 0.5):.2f}"
+            orelse = [f"{margin}else:", *self.statement(margin + "    ")]
+            return [f"{margin}if {condition}:", *inner, *orelse * (self.random.random() < 0.4)]
+        names = {key: self.random.choice("abcd") for key in "ab"}
+        return [margin + self.random.choice(BUFFERS).strip().format(**names)]

@@ -7,7 +7,7 @@ would see in Python is an error, and no write that none would see is one.
 import numpy as np
 import pytest
 
-from lineara import jit
+from lineara import explain, jit
 from lineara.errors import LinearaError, MutationError
 from lineara.staging.capture import trace as capture
 
@@ -158,6 +158,25 @@ def written_in_the_loop_that_began_with_it(x, s):
     return t + u.sum()
 
 
+def one_of_outside_in_two_rounds(x, s):
+    a, c = x * 1.0, x * 7.0
+    d = a
+    for _ in range(6):
+        d = a
+        a = c
+    d[2] = 7.0
+    return a.sum() + 10 * d.sum()
+
+
+def a_row_of_the_round_before(x, s):
+    rows, a, d = np.zeros((6, 4)), x * 1.0, x * 2.0
+    for k in range(6):
+        d = a
+        a = rows[k]
+    d[2] = 7.0
+    return rows.sum() + d.sum() + a.sum()
+
+
 # --- written, and then in use under the other name alone ------------------------------------------
 
 
@@ -244,6 +263,7 @@ SEEN = [
     written_and_gone, written_in_a_branch_and_gone, written_in_a_loop_and_gone,
     a_view_of_it_is_left, the_one_in_the_middle_is_gone, rounds_may_hand_it_on,
     an_item_of_a_list_is_left, a_row_in_a_list_is_left,
+    one_of_outside_in_two_rounds, a_row_of_the_round_before,
     two_choices_of_one, a_choice_of_choices, one_branch_gives_two_that_may_be_one, no_round_at_all,
     rounds_that_exchange, rounds_that_exchange_one_array, rounds_that_may_change_nothing,
     two_that_rounds_may_leave_one, the_best_so_far, a_view_of_it, found_in_the_last_round,
@@ -329,9 +349,20 @@ def nobody_else_holds_it(x, s):
     return y.sum()
 
 
+def exchanged_buffers_of_two_names(x, s):
+    a, b, t = x * 1.0, x * 2.0, 0.0
+    c = b
+    for k in range(6):
+        a[0] = a[0] + x[k % 4]
+        t = t + c[0]
+        a, b = b, a
+    return t + a.sum() + 10 * b.sum() + 100 * c.sum()
+
+
 @pytest.mark.parametrize(
     "f",
     [
+        exchanged_buffers_of_two_names,
         an_array_without_axes,
         exchanged_buffers,
         exchanged_in_a_branch,
@@ -346,6 +377,65 @@ def test_a_write_that_no_other_name_sees_is_none_of_a_program_s_business(f):
     program = capture(f, *POINTS[0])
     for x, s in POINTS:
         np.testing.assert_allclose(program(x, s), f(x, s), rtol=1e-14)
+
+
+def a_chain(u):
+    """Metropolis' walk: each round keeps a proposal or not, and writes where it is."""
+    y, best, rows = u[0] * 1.0, u[0] * 2.0, np.zeros(u.shape)
+    for q in range(len(u)):
+        proposal = y + 0.3 * u[q]
+        if proposal @ proposal - y @ y < u[q, 0]:
+            y = proposal
+        if y @ y < best @ best:
+            best = y
+        rows[q] = y
+    return rows.sum(axis=0) + best
+
+
+@pytest.mark.parametrize("n", [40, 400])
+def test_arrays_that_no_round_writes_may_be_one(n):
+    u = np.random.default_rng(3).normal(size=(n, 3))
+    f = jit(a_chain)
+    np.testing.assert_allclose(f(u), a_chain(u), rtol=1e-12)
+    assert "a loop of the program" in [e.what for e in explain(f, u).statements]
+
+
+def exchanged(x):
+    """Rounds write one of two arrays, of which the one that is written next has another name."""
+    a, b = x * 1.0, x * 2.0
+    c = b
+    for _ in range(4):
+        a[0] = a[0] + c[1]
+        a, b = b, a
+    return a, c
+
+
+def written_rows(x):
+    """A name stays with what the rounds write."""
+    rows, y = np.zeros((4, 4)), x
+    for i in range(4):
+        rows[i] = y * 2.0
+        y = rows[0]
+    return y, rows
+
+
+@pytest.mark.parametrize(
+    ("f", "said"),
+    [
+        (exchanged, "into an array, and the variable 'b'"),
+        (written_rows, "into the variable 'rows', and the variable 'y'"),
+    ],
+)
+def test_the_reason_names_both(f, said):
+    x = np.arange(1.0, 5.0)
+    g = jit(f)
+    for got, want in zip(g(x), f(x), strict=True):
+        np.testing.assert_array_equal(got, want)
+    told = [e.what for e in explain(g, x).statements]
+    assert told == [
+        f"written out: a staged loop writes {said} may be that array under another name in one of "
+        "its rounds; bind a copy, a.copy()"
+    ]
 
 
 READS = {

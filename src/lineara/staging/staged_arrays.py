@@ -217,6 +217,11 @@ def store_of(v: Leaf) -> Any:
     return v.w.buffer if isinstance(v, StagedArray) else v
 
 
+def stores_of(v: Leaf) -> list[Any]:
+    """The storage that an array shows in Python, of which a program may have made a copy."""
+    return [store_of(a) for a in _shown_by(v)]
+
+
 def relatives(store: Any) -> list[Any]:
     """What is in use and may be the same storage as the program runs."""
     if not isinstance(store, Cell):
@@ -237,7 +242,7 @@ def note_aliases(pairs: Iterable[tuple[Any, Sequence[Any]]]) -> None:
     """
     each: list[tuple[Any, list[Any]]] = []
     for array, others in pairs:
-        stores = [store_of(a) for v in others for a in _shown_by(v)]
+        stores = [store for v in others for store in stores_of(v)]
         stores += [k for c in stores for k in relatives(c)]
         several = {id(c): c for c in stores if c is not store_of(array)}
         if several and isinstance(array, StagedArray):

@@ -32,7 +32,7 @@ from lineara.staging.capture.columns import (
 )
 from lineara.staging.capture.conds import decoded, perhaps_of
 from lineara.staging.capture.containers import Name, Snapshot, doubt, in_use, refuse_changes
-from lineara.staging.capture.handed_on import handed_on
+from lineara.staging.capture.handed_on import HandedOn
 from lineara.staging.capture.joins import held, is_leaf, same_constant
 from lineara.staging.capture.list_items import Count, Extents, Wanted, lengthen
 from lineara.staging.capture.lists import List, Row, TogetherWanted
@@ -60,6 +60,7 @@ from lineara.staging.staged_level import FLOAT64, Perhaps, Seen, StagedLevel, se
 from lineara.tape.levels import threads
 from lineara.tape.node import Traced
 
+Part = tuple[Any, int]  # a column, and the number of a leaf in it
 WHERE = "before and after a round of a staged loop"
 TRIALS = 12  # how often the body is written until its carries are what they are
 FLAG = Seen(ArrayType((), np.dtype(bool)))
@@ -515,11 +516,8 @@ class Loop:
         places = [*carried, *_places([*(((n,), j) for n, j in born.items()), *returned])]
         first = len(carried) + len(self.cells) + self.left
         results = [*nodes[: len(carried)], *nodes[first : first + len(places) - len(carried)]]
-        begins = [self.slots[key[0]].constants[i] for key, i in carried]
-        given = [flattened(self.start[key[0]])[0][i] for key, i in carried]
-        ends = [body.columns[key].leaves for key, _ in places]
-        left = [leaves[i] if leaves else None for leaves, (_, i) in zip(ends, places, strict=True)]
-        others = handed_on(begins, given, left, results, self._runs())
+        arrays = self._handed_on(body, carried, places[len(carried) :])
+        others = arrays.others(results, self._runs())
         mark_aliases(results, places, [body], others)
 
     def _doubt(self, body: Record, bindings: dict[Place, Any]) -> None:
@@ -536,36 +534,46 @@ class Loop:
             doubt(self.level, [*several, *(containers if several else ())])
 
     def _refuse_aliases(self, body: Record) -> None:
-        """Refuse a loop that writes arrays which are the same in one round and not in another."""
-        carried = [
-            (n, i) for n, s in self.slots.items() for i, t in enumerate(s.likes)
-            if t is not None and t.type.shape
-        ]  # fmt: skip
+        """Refuse a loop that writes an array which some round may have under another name."""
         copied = {id(n.store) for n, _ in self.level.shared.copied if n.store is not None}
         if any([id(cell) in copied for cell in self.cells]):
             raise written_in_list()
-        if not carried or not (self.written or self.cells):
-            return
-        stores: list[int] = []
-        for n, i in carried:
+        places = _places(((n,), s) for n, s in self.slots.items())
+        arrays = self._handed_on(body, places)
+        written = arrays.before({p for p in arrays.carries if arrays.given[p].w.buffer.version > 0})
+        cells = {id(cell) for cell in self.cells}
+        for p, ((n,), _) in enumerate(places):
+            for cell in [c for c in arrays.may_be(p) if id(c) in cells]:
+                names = [said(m) for m, c in _stores(self.body).items() if c is cell]
+                raise _refusal(" ".join(names[:1]) or "an array", said(n))
+        for p in written:
+            (n,), i = places[p]
             leaf, alias = body.columns[n,].leaves[i], body.columns[n,].aliases[i]
-            held_by_others = n not in self.alone or id(store_of(leaf)) in copied
-            if alias is not None or (n in self.written and held_by_others):
-                raise _refusal(n)
-            stores.append(id(store_of(leaf)))
-            begin = store_of(self.slots[n].constants[i])
-            kin = relatives(begin)
-            if (kin and n in self.written) or any([c in self.cells for c in (begin, *kin)]):
-                raise _refusal(n)
-        if len({*stores}) < len(stores):
-            raise _refusal(carried[0][0])
+            others = n not in self.alone or relatives(store_of(arrays.begins[p]))
+            if alias is not None or others or id(store_of(leaf)) in copied:
+                raise _refusal("an array", said(n))
+            for q in sorted([q for one, q in arrays.pairs if one == p]):
+                raise _refusal(said(n), said(places[q][0][0]))
+
+    def _handed_on(
+        self,
+        body: Record,
+        places: Sequence[tuple[Any, int]],
+        others: Sequence[tuple[Any, int]] = (),
+    ) -> HandedOn:
+        """What rounds hand on: the carries in these places, and what else they leave."""
+        begins = [self.slots[key[0]].constants[i] for key, i in places]
+        given = [flattened(self.start[key[0]])[0][i] for key, i in places]
+        ends = [(body.columns[key].leaves, i) for key, i in (*places, *others)]
+        left = [leaves[i] if leaves else None for leaves, i in ends]
+        return HandedOn(body.level, begins, given, left)
 
 
 class ChoiceNeeded(StructureError):
     """A carry differs in kind before and after a round, so it must be a choice."""
 
 
-def _places(parts: Iterable[tuple[Any, Joined]]) -> list[tuple[Any, int]]:
+def _places(parts: Iterable[tuple[Any, Joined]]) -> list[Part]:
     """The columns and leaves of what is no constant."""
     return [(key, i) for key, j in parts for i, t in enumerate(j.likes) if t]
 
@@ -589,11 +597,10 @@ def _stores(block: Callable[..., Any]) -> dict[str, Cell]:
     return {n: v.w.buffer for n, v in values.items() if isinstance(v, StagedArray)}
 
 
-def _refusal(n: Place) -> MutationError:
+def _refusal(written: str, other: str) -> MutationError:
     return MutationError(
-        f"a staged loop writes into an array, and {said(n)} holds another array from "
-        "round to round, which may be one that is written under another name; bind a copy, "
-        "a.copy()"
+        f"a staged loop writes into {written}, and {other} may be that array under another name in "
+        "one of its rounds; bind a copy, a.copy()"
     )
 
 
