@@ -11,35 +11,36 @@ from typing import Any
 import numpy as np
 
 from lineara.facts.hints import Leaf
+from lineara.staging.capture.columns import Column
+from lineara.staging.capture.records import Record
 from lineara.staging.staged_arrays import Cell, StagedArray, may_be_one, relatives, stores_of
+
+Part = tuple[Any, int]  # a column, and the number of a leaf in it
 
 
 class HandedOn:
     """The arrays that rounds hand on.
 
     begins, given    what the loop began with, and what stood for it in a round, for each carry
-    left             what a round, written at `level`, leaves: its carries, and what else is given
+    places           the columns and leaves of what a round leaves: carries, and what else is given
     handed           of each that is left, the carries that it may have been before the round
     begun, bound     of each, what of the begins and of outside it may be after any round
     pairs            the carries that may be one array before some round
     """
 
     def __init__(
-        self, level: Any, begins: Sequence[Leaf], given: Sequence[Leaf], left: Sequence[Leaf]
+        self, body: Record, begins: Sequence[Leaf], given: Sequence[Any], places: Sequence[Part]
     ) -> None:
-        self.begins, self.given, self.left = begins, given, left
+        self.begins, self.given, self.places = begins, given, places
         self.first: list[list[Any]] = [*map(_stores, begins)]
-        self.last: list[list[Any]] = [*map(_stores, left)]
+        self.last: list[list[Any]] = [_stores(_leaf(body.columns[key], i)) for key, i in places]
         self.carries: list[int] = [p for p, v in enumerate(given) if isinstance(v, StagedArray)]
         self.handed: list[set[int]] = [
             {p for p in self.carries if _meet(_stores(given[p]), stores)} for stores in self.last
         ]
         ever = [self.before(of) for of in self.handed]
         self.begun: list[list[Any]] = [[s for p in of for s in self.first[p]] for of in ever]
-        outside = [
-            [s for s in stores if not (isinstance(s, Cell) and s.home is level)]
-            for stores in [[*of, *[c for s in of for c in relatives(s)]] for of in self.last]
-        ]
+        outside = [[s for s in _may_be(of) if _home(s) is not body.level] for of in self.last]
         self.bound: list[list[Any]] = [
             [s for p in {*of, k} for s in outside[p]] for k, of in enumerate(ever)
         ]
@@ -67,28 +68,44 @@ class HandedOn:
             or any([(p, q) in self.pairs for p in self.handed[k] for q in self.handed[m]])
         )
 
-    def may_be(self, k: int) -> list[Any]:
-        """The storage of outside that one may be, before a round or after it."""
-        first = self.first[k] if k in self.carries else []
-        found = [*first, *self.begun[k], *self.bound[k]]
-        return [*found, *[c for s in found for c in relatives(s)]]
+    def may_be(self, p: int) -> list[Any]:
+        """The storage of outside that a carry may be, before a round or after it."""
+        return _may_be([*self.first[p], *self.begun[p], *self.bound[p]])
+
+    def written(self) -> set[int]:
+        """The carries whose arrays rounds write, at first or later."""
+        return self.before({p for p in self.carries if self.given[p].w.buffer.version > 0})
 
     def others(self, results: Sequence[Leaf], runs: bool) -> list[list[Any]]:
         """For each result of the loop the arrays that it may be; `runs`: there is a round."""
         arrays = []
-        for k in range(len(self.left)):
-            found = [*self.begun[k], *self.bound[k]]
-            others = [m for m in range(len(self.left)) if m != k and self._are_one(k, m)]
+        for k in range(len(self.places)):
+            stores = [*self.begun[k], *self.bound[k]]
+            others = [m for m in range(len(self.places)) if m != k and self._are_one(k, m)]
             if not runs and k in self.carries:
-                found += self.first[k]
+                stores += self.first[k]
                 others += [q for p, q in self.at_first if p == k]
-            arrays.append([*found, *[results[m] for m in others]])
+            arrays.append([*stores, *[results[m] for m in others]])
         return arrays
+
+
+def _leaf(column: Column, i: int) -> Leaf:
+    return column.leaves[i] if column.leaves else None
 
 
 def _stores(v: Leaf) -> list[Any]:
     """The storage of an array; none of a number."""
     return stores_of(v) if isinstance(v, StagedArray | np.ndarray) else []
+
+
+def _home(store: Any) -> Any:
+    """The definition in which storage was made; None of an array that there was before."""
+    return store.home if isinstance(store, Cell) else None
+
+
+def _may_be(stores: Sequence[Any]) -> list[Any]:
+    """Some storage, and what it may be as the program runs."""
+    return [*stores, *[c for s in stores for c in relatives(s)]]
 
 
 def _meet(some: Sequence[Any], others: Sequence[Any]) -> bool:

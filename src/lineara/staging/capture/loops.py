@@ -32,7 +32,7 @@ from lineara.staging.capture.columns import (
 )
 from lineara.staging.capture.conds import decoded, perhaps_of
 from lineara.staging.capture.containers import Name, Snapshot, doubt, in_use, refuse_changes
-from lineara.staging.capture.handed_on import HandedOn
+from lineara.staging.capture.handed_on import HandedOn, Part
 from lineara.staging.capture.joins import held, is_leaf, same_constant
 from lineara.staging.capture.list_items import Count, Extents, Wanted, lengthen
 from lineara.staging.capture.lists import List, Row, TogetherWanted
@@ -60,7 +60,6 @@ from lineara.staging.staged_level import FLOAT64, Perhaps, Seen, StagedLevel, se
 from lineara.tape.levels import threads
 from lineara.tape.node import Traced
 
-Part = tuple[Any, int]  # a column, and the number of a leaf in it
 WHERE = "before and after a round of a staged loop"
 TRIALS = 12  # how often the body is written until its carries are what they are
 FLAG = Seen(ArrayType((), np.dtype(bool)))
@@ -409,8 +408,12 @@ class Loop:
     def _write(self, body: Record) -> Way:
         if self.test is not None and not is_staged(self.asked) and not self.left:
             raise StagingError("a loop: its condition does not depend on staged values")
-        self._refuse_aliases(body)
         columns, level = body.columns, self.level
+        born = {n: _found(columns[n,]) for n in self.before if self._is_born(columns, n)}
+        value = _found(columns["value"]) if self.left else None
+        given = [*[((n,), j) for n, j in born.items()], *([("value", value)] if value else ())]
+        arrays = self._arrays(body, _places(given))
+        self._refuse_aliases(body, arrays)  # before anything is written
         scan = type(self.rounds) is int and not self.left
         initial: list[Any] = []
         likes: list[Seen] = []  # what is known of the carries after the loop
@@ -436,14 +439,9 @@ class Loop:
             likes.append(_of_cell(cell))
             results.append(body.changed[cell].var)
         read = len(results)  # the carries so far are those that a round reads
-        born = {n: _found(columns[n,]) for n in self.before if self._is_born(columns, n)}
-        value = _found(columns["value"]) if self.left else None
         if self.left:
             carry(COUNT, columns["code"].entered[0], ON)
-        for key, j in [
-            *[((n,), j) for n, j in born.items()],
-            *([("value", value)] if value else ()),
-        ]:
+        for key, j in given:
             for e, t in zip(columns[key].entered, j.likes, strict=True):
                 if t is not None:
                     carry(t, e, np.zeros(t.type.shape, t.type.dtype))
@@ -451,6 +449,7 @@ class Loop:
             carry(FLAG, columns["go"].entered[0], self.go)
         unread = [body.out.fresh("z", like.type) for like in likes[read:]]
         nodes = self._form(body, scan, [*body.formals, *unread], initial, likes, results)
+        self._mark(body, nodes[self.at is not None :], arrays)
         return self._leave(body, nodes, born, value)
 
     def _is_born(self, columns: dict[Any, Column], n: Place) -> bool:
@@ -483,7 +482,6 @@ class Loop:
     ) -> Way:
         nodes = nodes if self.at is None else nodes[1:]
         left = iter(nodes)
-        self._mark(body, nodes, born, value)
         bindings = {n: s.tree(left) for n, s in self.slots.items()}
         for cell in self.cells:
             change(self.level, cell, next(left))
@@ -507,18 +505,20 @@ class Loop:
         returned = UNSET if value is None else value.tree(left)
         return decoded(code, returned, self.codes, perhaps, self.variables)
 
-    def _mark(
-        self, body: Record, nodes: list[Any], born: dict[Place, Joined], value: Joined | None
-    ) -> None:
-        """Say which arrays those may be that the loop gave."""
+    def _arrays(self, body: Record, given: Sequence[Part]) -> HandedOn:
+        """What rounds hand on: carries, and what else is given."""
         carried = _places(((n,), s) for n, s in self.slots.items())
-        returned = [("value", value)] if value else []
-        places = [*carried, *_places([*(((n,), j) for n, j in born.items()), *returned])]
-        first = len(carried) + len(self.cells) + self.left
-        results = [*nodes[: len(carried)], *nodes[first : first + len(places) - len(carried)]]
-        arrays = self._handed_on(body, carried, places[len(carried) :])
-        others = arrays.others(results, self._runs())
-        mark_aliases(results, places, [body], others)
+        begins = [self.slots[key[0]].constants[i] for key, i in carried]
+        starts = [flattened(self.start[key[0]])[0][i] for key, i in carried]
+        return HandedOn(body, begins, starts, [*carried, *given])
+
+    def _mark(self, body: Record, nodes: list[Any], arrays: HandedOn) -> None:
+        """Say which arrays those may be that the loop gave."""
+        carried = len(arrays.begins)
+        first = carried + len(self.cells) + self.left
+        last = first + len(arrays.places) - carried
+        results = [*nodes[:carried], *nodes[first:last]]
+        mark_aliases(results, arrays.places, [body], arrays.others(results, self._runs()))
 
     def _doubt(self, body: Record, bindings: dict[Place, Any]) -> None:
         """Refuse later changes of containers that are one object in Python and two here."""
@@ -533,40 +533,24 @@ class Loop:
                 several += held(self.before[n])
             doubt(self.level, [*several, *(containers if several else ())])
 
-    def _refuse_aliases(self, body: Record) -> None:
+    def _refuse_aliases(self, body: Record, arrays: HandedOn) -> None:
         """Refuse a loop that writes an array which some round may have under another name."""
         copied = {id(n.store) for n, _ in self.level.shared.copied if n.store is not None}
         if any([id(cell) in copied for cell in self.cells]):
             raise written_in_list()
-        places = _places(((n,), s) for n, s in self.slots.items())
-        arrays = self._handed_on(body, places)
-        written = arrays.before({p for p in arrays.carries if arrays.given[p].w.buffer.version > 0})
         cells = {id(cell) for cell in self.cells}
-        for p, ((n,), _) in enumerate(places):
+        for p in range(len(arrays.begins) if cells else 0):
             for cell in [c for c in arrays.may_be(p) if id(c) in cells]:
-                names = [said(m) for m, c in _stores(self.body).items() if c is cell]
-                raise _refusal(" ".join(names[:1]) or "an array", said(n))
-        for p in written:
-            (n,), i = places[p]
+                names = [said(n) for n, c in _stores(self.body).items() if c is cell]
+                raise _refusal(" ".join(names[:1]) or "an array", said(arrays.places[p][0][0]))
+        for p in arrays.written():
+            (n,), i = arrays.places[p]
             leaf, alias = body.columns[n,].leaves[i], body.columns[n,].aliases[i]
             others = n not in self.alone or relatives(store_of(arrays.begins[p]))
             if alias is not None or others or id(store_of(leaf)) in copied:
                 raise _refusal("an array", said(n))
             for q in sorted([q for one, q in arrays.pairs if one == p]):
-                raise _refusal(said(n), said(places[q][0][0]))
-
-    def _handed_on(
-        self,
-        body: Record,
-        places: Sequence[tuple[Any, int]],
-        others: Sequence[tuple[Any, int]] = (),
-    ) -> HandedOn:
-        """What rounds hand on: the carries in these places, and what else they leave."""
-        begins = [self.slots[key[0]].constants[i] for key, i in places]
-        given = [flattened(self.start[key[0]])[0][i] for key, i in places]
-        ends = [(body.columns[key].leaves, i) for key, i in (*places, *others)]
-        left = [leaves[i] if leaves else None for leaves, i in ends]
-        return HandedOn(body.level, begins, given, left)
+                raise _refusal(said(n), said(arrays.places[q][0][0]))
 
 
 class ChoiceNeeded(StructureError):
