@@ -438,6 +438,25 @@ def test_the_reason_names_both(f, said):
     ]
 
 
+def test_where_it_must_be_a_form_the_error_names_the_loop():
+    def f(x):
+        rows, y, s = np.zeros((4, 4)), x, 0.0
+        while s < 3.0:
+            rows[1] = y * 2.0
+            y = rows[0]
+            s = s + abs(y[0]) + 0.1
+        return y
+
+    with pytest.raises(MutationError) as e:
+        jit(f, fallback=False)(np.arange(1.0, 5.0))
+    line = f.__code__.co_firstlineno + 2
+    assert str(e.value) == (
+        "a staged loop writes into the variable 'rows', and the variable 'y' may be that array "
+        "under another name in one of its rounds; bind a copy, a.copy()\n"
+        f"  at test_aliases.py:{line} in f: while s < 3.0:"
+    )
+
+
 READS = {
     "an element": lambda r, x: r[0],
     "an element from the end": lambda r, x: r[-1],

@@ -162,9 +162,7 @@ class Loop:
         if rounds is not self.rounds:
             for k, (x, more, _) in enumerate(grown):
                 if more > 0 and x.ends is None:
-                    code = self.body.__code__
-                    where = describe_line(code.co_filename, code.co_firstlineno, code.co_name)
-                    room, said = self.reading.rooms.of((code, k), where)
+                    room, said = self.reading.rooms.of((self.body.__code__, k), self._line)
                     raise Wanted(x, (), room, said)
         lengthen(self.level, grown, rounds)
 
@@ -207,6 +205,11 @@ class Loop:
         """Entries that the loop changes are places, with what they held before."""
         self.variables.add(entries)
         self.before.update({e: v for e, v in entries.items() if e not in self.before})
+
+    @property
+    def _line(self) -> str:
+        code = self.body.__code__
+        return describe_line(code.co_filename, code.co_firstlineno, code.co_name)
 
     @property
     def _key(self) -> Any:
@@ -542,15 +545,22 @@ class Loop:
         for p in range(len(arrays.begins) if cells else 0):
             for cell in [c for c in arrays.may_be(p) if id(c) in cells]:
                 names = [said(n) for n, c in _stores(self.body).items() if c is cell]
-                raise _refusal(" ".join(names[:1]) or "an array", said(arrays.places[p][0][0]))
+                raise self._refusal(" ".join(names[:1]) or "an array", arrays.places[p])
         for p in arrays.written():
             (n,), i = arrays.places[p]
             leaf, alias = body.columns[n,].leaves[i], body.columns[n,].aliases[i]
             others = n not in self.alone or relatives(store_of(arrays.begins[p]))
             if alias is not None or others or id(store_of(leaf)) in copied:
-                raise _refusal("an array", said(n))
+                raise self._refusal("an array", arrays.places[p])
             for q in sorted([q for one, q in arrays.pairs if one == p]):
-                raise _refusal(said(n), said(arrays.places[q][0][0]))
+                raise self._refusal(said(n), arrays.places[q])
+
+    def _refusal(self, written: str, other: Part) -> MutationError:
+        return MutationError(
+            f"a staged loop writes into {written}, and {said(other[0][0])} may be that array under "
+            "another name in one of its rounds; bind a copy, a.copy()",
+            line=self._line,
+        )
 
 
 class ChoiceNeeded(StructureError):
@@ -579,13 +589,6 @@ def _stores(block: Callable[..., Any]) -> dict[str, Cell]:
     cells = zip(block.__code__.co_freevars, block.__closure__ or (), strict=True)
     values = {name: contents(cell) for name, cell in cells}
     return {n: v.w.buffer for n, v in values.items() if isinstance(v, StagedArray)}
-
-
-def _refusal(written: str, other: str) -> MutationError:
-    return MutationError(
-        f"a staged loop writes into {written}, and {other} may be that array under another name in "
-        "one of its rounds; bind a copy, a.copy()"
-    )
 
 
 def _settled(like: Seen | None) -> Seen | None:
