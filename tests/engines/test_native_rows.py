@@ -7,7 +7,7 @@ import pytest
 
 import lineara
 from lineara.engines import run
-from lineara.engines.native import Native, emitted, rows
+from lineara.engines.native import Native, emitted, row_blocks, rows
 from lineara.engines.native.lower import Lowered
 
 pytest.importorskip("llvmlite")
@@ -175,7 +175,7 @@ def check(f, args, monkeypatch):
 @pytest.mark.parametrize("kind", ["float64", "hard", "float32"])
 def test_random_rows_have_the_interpreters_values(kind, request, monkeypatch):
     monkeypatch.setattr(rows, "MANY", 20)
-    monkeypatch.setattr(rows, "BLOCK", 64)
+    monkeypatch.setattr(row_blocks, "BLOCK", 64)
     programs, fused = 40 if request.config.option.all else 3, 0
     for seed in range(programs):
         f = Random(seed, (131, 64, 257, 20, 100, 200)[seed % 6])
