@@ -6,7 +6,6 @@ and define what it needs beside them.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lineara.errors import ProgramError
@@ -118,7 +117,7 @@ class Call(Form):
         return b.vars[:-1], self.on(self.args, (u.primal(name),))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@ir.node()
 class Sized(Call):
     """sized[f, i, ..](xs ; ~as): a call whose non-linear arguments i are sizes that were computed.
 

@@ -56,6 +56,7 @@ class _Explicit(ir.Mapped):
                     copies.append(a)
                     whole = b
                 self.copies[v] = [*copies, whole][::-1]
+                self.vars[v] = whole
 
     def append(self, b: ir.Let, at: Def | Let | Unpack) -> None:
         """Append a binding whose place in the text is where its variable is bound."""

@@ -12,7 +12,6 @@ the rounds and leaves what is the same in every round off them; T runs the other
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -240,7 +239,7 @@ def _row(value: Shaped, i: int) -> Any:
     return value[i] if hasattr(value, "__getitem__") else value  # a symbolic zero
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@ir.node()
 class Scan(Loop):
     """scan[f, n, dir, nk, nc, nlc](ks, cs, xs ; ~lcs, ~lxs)."""
 
@@ -417,7 +416,7 @@ class Scan(Loop):
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@ir.node()
 class While(Loop):
     """while[p, f, nk](ks, cs ; ~lcs), as long as p(ks, cs) of the first carries is true."""
 

@@ -11,15 +11,27 @@ of the text.
               applications of definitions
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 import numpy as np
 
 from lineara.errors import ShapeError
 from lineara.facts.hints import Index, Value
 from lineara.facts.types import ArrayType, Type
+
+C = TypeVar("C")
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+def node(slots: bool = True, kw_only: bool = False) -> Callable[[type[C]], type[C]]:
+    """A class of syntax, which is itself only; that nobody writes into it is a checker's to say.
+
+    At run time frozen classes are built in twice the time, which passes would spend on little else.
+    """
+    return dataclass(slots=slots, eq=False, kw_only=kw_only)
 
 
 class Var:
@@ -103,7 +115,7 @@ def parts_of(at: Index) -> tuple[Any, ...]:
     return at if isinstance(at, tuple) else (at,)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node()
 class Leaf:
     """An expression of variables only."""
 
@@ -146,7 +158,7 @@ class Dup(Leaf):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node()
 class Lit(Leaf):
     """A number, or an array of them; its type is that of the value."""
 
@@ -163,7 +175,7 @@ def lit(value: Value, type: Type) -> Lit:
     return Lit((), value, type)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node()
 class Zero(Leaf):
     """zero[t], linear; or zeros[t], the same as a non-linear value."""
 
@@ -180,7 +192,7 @@ def zero(type: Type, linear: bool = True) -> Zero:
     return Zero((), type, linear)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node()
 class Tup(Leaf):
     """<x1,..,xn>, ~<~a1,..,~an>, or a record {a: x}, ~{a: ~x}."""
 
@@ -192,7 +204,7 @@ class Tup(Leaf):
         return Tup(tuple([rename(a) for a in self.args]), self.linear, self.fields)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node()
 class Drop(Leaf):
     """drop(e): evaluate e, which is a leaf or a block, and forget its results."""
 
@@ -213,7 +225,7 @@ def drop(*args: Var) -> Drop:
     return Drop((), Copy(args) if len(args) == 1 else Ret(args))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node()
 class Prim(Leaf):
     """A primitive on variables.  With linear arguments it is the linear map that it is in them."""
 
@@ -242,7 +254,7 @@ def scaling(e: Prim) -> tuple[Var, Var]:
     return (a, x) if x.linear else (x, a)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node()
 class Part(Leaf):
     """What reads or writes the part of a linear array at an index, and hands the array on."""
 
@@ -275,7 +287,7 @@ class Put(Part):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node()
 class Inj(Leaf):
     """inj[i, t](x): a value of the sum t with the tag i; linear as well."""
 
@@ -287,7 +299,7 @@ class Inj(Leaf):
         return Inj((rename(self.args[0]),), self.tag, self.type)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node()
 class Proj(Leaf):
     """proj[i](x): the payload of the tag i, zero if the sum has no tag yet; linear as well."""
 
@@ -298,7 +310,7 @@ class Proj(Leaf):
         return Proj((rename(self.args[0]),), self.tag)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node()
 class Application(Leaf):
     """A call, branch or loop: a leaf that applies definitions to its arguments.
 
@@ -374,7 +386,7 @@ class Application(Leaf):
         raise NotImplementedError
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node()
 class Let:
     """let (xs ; ~as) = rhs: binds the results in order, the non-linear ones first."""
 
@@ -382,7 +394,7 @@ class Let:
     rhs: "Leaf | Block"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node()
 class Unpack:
     """let <xs> = y, or let ~<~as> = ~b."""
 
@@ -393,15 +405,20 @@ class Unpack:
 Binding = Let | Unpack
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@node(slots=False)
 class Block:
     """Bindings in order and the leaf that has the results."""
 
     bindings: tuple[Binding, ...]
     leaf: Leaf
 
+    @cached_property
+    def applications(self) -> tuple[Application, ...]:
+        """The calls, branches and loops in it, in order: many passes ask, of one that stays."""
+        return tuple([e for e in leaves(self) if isinstance(e, Application)])
 
-@dataclass(frozen=True, slots=True, eq=False)
+
+@node()
 class Def:
     """def name(xs ; ~as) -> (results ; lresults) = body; params has the non-linear ones first.
 
@@ -490,6 +507,8 @@ def free(e: "Leaf | Block") -> dict[Var, None]:
 
 def leaves(e: "Leaf | Block") -> list[Leaf]:
     """Every leaf of an expression, in order; a drop comes before the leaves that it drops."""
+    if isinstance(e, Leaf) and not isinstance(e, Drop):
+        return [e]
     order: list[Leaf] = []
     open_: list[Leaf | Block] = [e]
     while open_:
@@ -512,7 +531,8 @@ def blocks(e: "Leaf | Block") -> list[Block]:
         e = open_.pop()
         if isinstance(e, Block):
             order.append(e)
-            open_ += [b.rhs for b in e.bindings if isinstance(b, Let)]
+            rhs = [b.rhs for b in e.bindings if isinstance(b, Let)]
+            open_ += [r for r in rhs if isinstance(r, Block | Drop)]
             open_.append(e.leaf)
         elif isinstance(e, Drop):
             open_.append(e.body)
@@ -524,8 +544,10 @@ def binders(d: Def) -> list[Var]:
     return [*d.params, *[v for block in blocks(d.body) for b in block.bindings for v in b.vars]]
 
 
-def applications(e: "Leaf | Block") -> list[Application]:
+def applications(e: "Leaf | Block") -> Sequence[Application]:
     """The calls, branches and loops of an expression, in order."""
+    if isinstance(e, Block):
+        return e.applications
     return [leaf for leaf in leaves(e) if isinstance(leaf, Application)]
 
 
@@ -560,7 +582,8 @@ class Mapped:
     """Rebuilds definitions about other types, variables and definitions.
 
     A pass overrides what it changes: a type, the name of a definition, what stands for a variable,
-    a binding, a leaf. What it appends to `out` is bound before the binding or leaf at hand.
+    which has an entry in `vars` then, a binding, a leaf.  What it appends to `out` is bound before
+    the binding or leaf at hand.
     """
 
     def __init__(self) -> None:
@@ -602,17 +625,18 @@ class Mapped:
         for b in block.bindings:
             self.binding(b)
         leaf = self.leaf(block.leaf)
-        inside, self.out = self.out, outside
-        return Block(tuple(inside), leaf)
+        inside, self.out = tuple(self.out), outside
+        same = leaf is block.leaf and inside == block.bindings
+        return block if same else Block(inside, leaf)
 
     def binding(self, b: Binding) -> None:
-        """Append the binding that stands for b."""
+        """Append the binding that stands for b; b itself where nothing in it differs."""
         if isinstance(b, Unpack):
-            arg = self.at(b.arg)
-            self.out.append(Unpack(self.binders(b.vars), arg))
+            arg, vs = self.at(b.arg), self.binders(b.vars)
+            self.out.append(b if arg is b.arg and vs == b.vars else Unpack(vs, arg))
         else:
-            rhs = self.expression(b.rhs)
-            self.out.append(Let(self.binders(b.vars), rhs))
+            rhs, vs = self.expression(b.rhs), self.binders(b.vars)
+            self.out.append(b if rhs is b.rhs and vs == b.vars else Let(vs, rhs))
 
     def expression(self, e: "Leaf | Block") -> "Leaf | Block":
         """The leaf or the block that stands for e."""
@@ -629,7 +653,7 @@ class Mapped:
                 return Inj((self.at(a),), e.tag, self.type(e.type))
             case Application():
                 return self.application(e)
-        return e.renamed(self.at)
+        return e if self.vars.keys().isdisjoint(e.operands()) else e.renamed(self.at)
 
     def application(self, e: Application) -> Leaf:
         """The call, branch or loop that stands for e."""

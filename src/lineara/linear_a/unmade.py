@@ -9,17 +9,16 @@ program makes the derivatives.  So a program of which machine code is known runs
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from lineara.facts.types import Family, Type
 from lineara.linear_a.program import Program
-from lineara.linear_a.syntax import Def, Vars
+from lineara.linear_a.syntax import Def, Vars, node
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@node(kw_only=True)
 class Later(Def):
     """A derivative that is made later; the body is a call of what it is derived of.
 

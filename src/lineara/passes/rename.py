@@ -45,14 +45,6 @@ class _Rename(ir.Mapped):
             return Named(self.names(t.name), t.dims)
         return t._replace(items=tuple(map(self.type, t.items)))
 
-    def binding(self, b: ir.Binding) -> None:
-        """Keep a binding as it is where no name is in it."""
-        plain = isinstance(b, ir.Let) and isinstance(b.rhs, ir.Prim | ir.Lit)
-        if plain and all([type(v.type) is ArrayType for v in (*b.vars, *ir.reads(b))]):
-            self.out.append(b)
-        else:
-            super().binding(b)
-
     def function(self, name: str) -> str:
         """The new name of a definition."""
         return self.names(name)

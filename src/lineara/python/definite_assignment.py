@@ -47,7 +47,7 @@ class _Function:
         self.lines = {n: v for n, v in outer.items() if n not in own | params | others}
         self.lines |= {n: v for n, v in outer.items() if n in nonlocals}
         lines: dict[str, list[int]] = {n: [] for n in (own - params) | (bound(body) & params)}
-        nodes = [*every(body)]
+        nodes = every(body)
         for n in nodes:
             if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load) and n.id in own:
                 lines[n.id].append(n.lineno)
@@ -253,7 +253,7 @@ class _Function:
 
 def _deleted(nodes: Iterable[ast.AST]) -> Names:
     """The names that these may leave without a value."""
-    return _taken([*every(nodes)])
+    return _taken(every(nodes))
 
 
 def _taken(nodes: Sequence[ast.AST]) -> Names:

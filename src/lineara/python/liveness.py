@@ -17,13 +17,18 @@ Names = frozenset[str]
 NONE: Names = frozenset()
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 SCOPES = (*FUNCTIONS, ast.ClassDef)
+BLOCKS = {
+    ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar,
+    ast.Match,
+}  # fmt: skip
+_LEAVES = {ast.Name, ast.Constant}
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 @cache
 def _parts(kind: type[ast.AST]) -> tuple[str, ...]:
     """The fields in which a node has others; a context or an operator is no part."""
-    if kind in (ast.Name, ast.Constant):
+    if kind in _LEAVES:
         return ()
     return tuple([f for f in kind._fields if f not in ("ctx", "op", "ops")])
 
@@ -40,13 +45,27 @@ def children(n: ast.AST) -> list[ast.AST]:
     return parts
 
 
-def every(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+def every(nodes: Iterable[ast.AST]) -> list[ast.AST]:
     """All nodes within these, and these."""
-    todo = [*nodes]
-    while todo:
-        n = todo.pop()
-        yield n
-        todo += children(n)
+    nodes = [*nodes]
+    for n in nodes:  # which grow
+        if type(n) not in _LEAVES:
+            nodes += children(n)
+    return nodes
+
+
+class Rewriter(ast.NodeTransformer):
+    """Puts a node in the place of each one; contexts and operators, which are many, stay."""
+
+    def generic_visit(self, node: ast.AST) -> Any:
+        """The node, with others in place of its parts."""
+        for field in _parts(type(node)):
+            value = getattr(node, field, None)
+            if type(value) is list:
+                value[:] = [self.visit(v) if isinstance(v, ast.AST) else v for v in value]
+            elif isinstance(value, ast.AST):
+                setattr(node, field, self.visit(value))
+        return node
 
 
 def own(node: ast.AST | Iterable[ast.AST]) -> Iterator[ast.AST]:

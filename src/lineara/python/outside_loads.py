@@ -11,7 +11,7 @@ through `loaded` alone.  What is called is no array, and is left as it is.
 import ast
 from typing import Any
 
-from lineara.python.liveness import NONE, Names, bound, declared, parameters
+from lineara.python.liveness import NONE, Names, Rewriter, bound, declared, parameters
 from lineara.python.namespaces import FORMS
 
 
@@ -20,7 +20,7 @@ def through_loaded(node: Any) -> None:
     _Loads().inside(node)
 
 
-class _Loads(ast.NodeTransformer):
+class _Loads(Rewriter):
     def __init__(self) -> None:
         self.local: Names = NONE  # the variables of the functions around, within the rewritten one
 

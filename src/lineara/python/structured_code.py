@@ -45,12 +45,14 @@ from lineara.facts.gc_pause import uncollected
 from lineara.python.definite_assignment import mark
 from lineara.python.generators_as_loops import as_appending, as_loops, chooses, targets
 from lineara.python.liveness import (
+    BLOCKS,
     COMPREHENSIONS,
     FUNCTIONS,
     NONE,
     SCOPES,
     Liveness,
     Names,
+    Rewriter,
     bound,
     children,
     declared,
@@ -111,7 +113,7 @@ def _structured(f: FunctionType) -> CodeType | str:
         return node
     if _FRAMES & ({*code.co_names}):
         return "it looks at its own frame"
-    nodes = [*every([node])]
+    nodes = every([node])
     tries = [n for n in nodes if isinstance(n, ast.Try | ast.TryStar)]
     if any([_leaves(s) for n in tries for s in n.finalbody]):
         return "its finally block is left by return, break or continue"
@@ -330,7 +332,8 @@ class _Function:
         self.kinds = {type(n) for n in nodes}  # of the syntax that it has itself
         inner, self.written_inside = shared_with_nested(nodes)
         self.variables = (bound(self.body) | {*parameters(node.args)}) - self.globals
-        self.live = Liveness(self.body, inner | self.outer)  # other functions read nonlocal names
+        blocks = [] if self.kinds.isdisjoint(BLOCKS) else self.body  # else nobody asks
+        self.live = Liveness(blocks, inner | self.outer)  # other functions read nonlocal names
         self.first = next(iter(parameters(node.args)), None)
         self.count = 0
         self.exits = NONE  # names read by the next round of the enclosing loop, or after it
@@ -558,7 +561,7 @@ class _Function:
         return self.expression(_truths(e))
 
 
-class _Expressions(ast.NodeTransformer):
+class _Expressions(Rewriter):
     """Rewrites expressions that evaluate their parts conditionally as calls of forms."""
 
     def __init__(self, of: _Function) -> None:
@@ -710,7 +713,7 @@ class _Expressions(ast.NodeTransformer):
         return _at(_form("fold", *parts), node)
 
 
-class _Calls(ast.NodeTransformer):
+class _Calls(Rewriter):
     """Rewrites the calls and identity tests of code that is otherwise unchanged."""
 
     def visit_Compare(self, node: ast.Compare) -> Any:

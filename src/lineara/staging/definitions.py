@@ -122,7 +122,8 @@ class Definition(NamedTuple):
         """The derived definition, by the passes."""
         program, name = self.along(way)
         with self.program.takes_time(PASSES):
-            program = done(program)
+            if any(self.program.acting.values()):
+                program = done(program)
             program = masks(program, name, lanes == MS) if lanes else erase(program, name)
             name += lanes or E
             alone = vectors_only(program.defs[name], len(self.text.results))
@@ -299,8 +300,6 @@ class _Done(Mapped):
 def done(program: Program) -> Program:
     """The program, in which what acts has acted already: the values are calculated once more."""
     acting = program.acting
-    if not any(acting.values()):
-        return program
     return program.with_(*[_Done().definition(d) for f, d in program.defs.items() if acting[f]])
 
 
@@ -354,8 +353,9 @@ def _expanded(one: Same, moves: tuple[bool, ...], order: int) -> tuple[Program, 
 
 def named_types(program: Program, defs: Iterable[Def]) -> dict[str, Any]:
     """The named types that definitions mention, or that these types mention in turn."""
-    open_: list[Any] = [t for d in defs for t in (*d.results, *d.lresults)]
-    open_ += [v.type for d in defs for v in binders(d)]
+    of_binders = {id(v.type): v.type for d in defs for v in binders(d)}  # of which few differ
+    open_: list[Any] = [*of_binders.values()]
+    open_ += [t for d in defs for t in (*d.results, *d.lresults)]
     names = set()
     while open_:
         t = open_.pop()

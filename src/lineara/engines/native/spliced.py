@@ -48,7 +48,9 @@ class Spliced(ir.Mapped):
     def binder(self, v: ir.Var) -> ir.Var:
         """A variable; one of another definition gets a name that is free."""
         if self.inside:
-            self.vars[v] = ir.Var(self.names(v.name), v.type, v.linear, v.line)
+            name = self.names(v.name)
+            if name != v.name:
+                self.vars[v] = ir.Var(name, v.type, v.linear, v.line)
         return self.at(v)
 
     def binding(self, b: ir.Binding) -> None:
