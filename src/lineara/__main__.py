@@ -14,7 +14,10 @@ from lineara.errors import LinearaError
 # is asked for loads.  A LinearaError of a command is printed here.
 TEXT = "lineara.cli.commands"
 COMMANDS = {
-    "demo": ("lineara.demo", "fit a predator-prey model to the pelts of Hudson Bay, and draw it"),
+    "demo": (
+        "lineara.demo.command",
+        "fit a predator-prey model to the pelts of Hudson Bay, and draw it",
+    ),
     "check": (f"{TEXT}:check", "check the types of a program, and that what is linear is"),
     "print": (f"{TEXT}:print_", "print a program in its canonical form"),
     "jvp": (f"{TEXT}:jvp", "print the program with the forward derivative of a definition"),
