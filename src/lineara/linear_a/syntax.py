@@ -696,8 +696,8 @@ class Names:
             return like
         stem = like.rstrip("0123456789") or "v"
         n = self._next.get(stem, 2)
-        while f"{stem}{n}" in self._taken:
+        while (name := f"{stem}{n}") in self._taken:
             n += 1
         self._next[stem] = n + 1
-        self._taken.add(f"{stem}{n}")
-        return f"{stem}{n}"
+        self._taken.add(name)
+        return name

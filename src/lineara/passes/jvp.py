@@ -272,10 +272,10 @@ class _Jvp:
 
     def built(self, v: ir.Var, ready: dict[ir.Var, Any]) -> ir.Var | None:
         """The tangent of a variable from those of its roots; None if none has one."""
+        if v not in self.places:
+            return next(ready[v]) if v in ready else None
         if not any(x in ready for x in self.roots([v])):
             return None
-        if v not in self.places:
-            return next(ready[v])
         p = self.places[v]
         parts = [self.built(x, ready) for x in p.of]
         if p.is_name:

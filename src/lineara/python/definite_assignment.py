@@ -43,10 +43,11 @@ class _Function:
         params = frozenset(parameters(node.args))
         globals_, nonlocals = declared(node)
         others = globals_ | nonlocals
-        own = bound(body) - others
+        bound_here = bound(body)
+        own = bound_here - others
         self.lines = {n: v for n, v in outer.items() if n not in own | params | others}
         self.lines |= {n: v for n, v in outer.items() if n in nonlocals}
-        lines: dict[str, list[int]] = {n: [] for n in (own - params) | (bound(body) & params)}
+        lines: dict[str, list[int]] = {n: [] for n in (own - params) | (bound_here & params)}
         nodes = every(body)
         for n in nodes:
             if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load) and n.id in own:

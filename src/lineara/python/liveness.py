@@ -21,7 +21,9 @@ BLOCKS = {
     ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try, ast.TryStar,
     ast.Match,
 }  # fmt: skip
+_WITH_STATEMENTS = BLOCKS | {ast.ClassDef, ast.ExceptHandler, ast.match_case}
 _LEAVES = {ast.Name, ast.Constant}
+_NO_NODES = {"ctx", "op", "ops", "type_comment", "attr", "id", "arg"}
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
@@ -30,7 +32,7 @@ def _parts(kind: type[ast.AST]) -> tuple[str, ...]:
     """The fields in which a node has others; a context or an operator is no part."""
     if kind in _LEAVES:
         return ()
-    return tuple([f for f in kind._fields if f not in ("ctx", "op", "ops")])
+    return tuple([f for f in kind._fields if f not in _NO_NODES])
 
 
 def children(n: ast.AST) -> list[ast.AST]:
@@ -167,7 +169,7 @@ def declared(function: Any) -> tuple[Names, Names]:
         n = todo.pop()
         if isinstance(n, ast.Global | ast.Nonlocal):
             names[type(n)].update(n.names)
-        elif not isinstance(n, FUNCTIONS):
+        elif type(n) in _WITH_STATEMENTS:
             for field in ("body", "orelse", "finalbody", "handlers", "cases"):
                 todo += getattr(n, field, ())
     return frozenset(names[ast.Global]), frozenset(names[ast.Nonlocal])

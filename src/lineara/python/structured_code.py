@@ -122,7 +122,10 @@ def _structured(f: FunctionType) -> CodeType | str:
     mark(node)
     _Function(node).rewrite()
     through_loaded(node)
-    made = _compiled(f, ast.fix_missing_locations(node))
+    try:
+        made = _compiled(f, node)
+    except TypeError:  # few of the nodes that were made have no place
+        made = _compiled(f, ast.fix_missing_locations(node))
     assert made is not None, "what was rewritten is a function of that name"
     return _named(made, made.co_name, (made.co_qualname, code.co_qualname))
 
@@ -796,6 +799,8 @@ def _leaves(s: ast.stmt) -> bool:
         return False
     if isinstance(s, _EXITS):
         return True
+    if type(s) not in BLOCKS:
+        return False
     loop = isinstance(s, ast.For | ast.While)
     inner = [n for n in children(s) if isinstance(n, ast.stmt)]
     handlers = (*getattr(s, "handlers", ()), *getattr(s, "cases", ()))
