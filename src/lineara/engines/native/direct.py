@@ -5,7 +5,8 @@
 Floats and whole numbers are read, arrays lend their memory, results are new; the GIL is released
 while the definition runs, unless that is short.  After the arguments may come the arrays that
 results are put into.  What does not fit gives NotImplemented, and the caller goes the long way; so
-does it where the run has to be done again.
+does it where the run has to be done again.  It has no loop, so LLVM does not make it faster: that
+took longer than most definitions do, and no call was.
 
 Objects are used by the documented functions of C.  An array of the very class and dtype that lies
 as it should is read, and made, as NumPy's headers say, where they are right (symbols.py): the
@@ -333,7 +334,7 @@ class Text:
         first = len(self.inputs) + self.constants + len(self.slots)
         views, made = len(self.inputs) + len(self.outputs), len(self.outputs)
         self.lines += [
-            "define ptr @call(ptr %self, ptr %args, i64 %n) {",
+            "define ptr @call(ptr %self, ptr %args, i64 %n) noinline optnone {",
             "entry:",
             f"  %words = alloca [{first + made + 1} x i64], align 64",
             f"  %views = alloca [{10 * views + 1} x i64], align 16",

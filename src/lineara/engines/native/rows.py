@@ -261,6 +261,8 @@ def moves(em: Emitter, b: ir.Let) -> bool:
 
 def many(em: Emitter, v: ir.Var) -> int:
     """How many rows a variable has, if they are narrow; else none."""
+    if getattr(v.type, "shape", None) == ():
+        return 0
     t = type_held(em, v)
     n = 0 if t is None else max(t.shape, default=0)
     return n if t is not None and n >= MANY and 0 < t.size <= NARROW * n else 0

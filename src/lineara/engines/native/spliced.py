@@ -47,11 +47,11 @@ class Spliced(ir.Mapped):
 
     def binder(self, v: ir.Var) -> ir.Var:
         """A variable; one of another definition gets a name that is free."""
-        if self.inside:
-            name = self.names(v.name)
-            if name != v.name:
-                self.vars[v] = ir.Var(name, v.type, v.linear, v.line)
-        return self.at(v)
+        name = self.names(v.name) if self.inside else v.name
+        if name == v.name:
+            return v
+        self.vars[v] = made = ir.Var(name, v.type, v.linear, v.line)
+        return made
 
     def binding(self, b: ir.Binding) -> None:
         """A binding; of a call those of the body."""
