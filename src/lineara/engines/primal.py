@@ -59,14 +59,24 @@ def two_halves(program: Program, e: ir.Leaf | ir.Block) -> tuple[Call, ir.Var, C
     if type(e) is not Call:
         return None
     d = program.defs[e.functions[0]]
+    two = halves(d)
+    if two is None:
+        return None
+    ahead, tape, back = two
+    at = dict(zip(d.params, e.args, strict=True))
+    if not all([v in at for v in ahead.args]) or any(dims_in(tape.type)):
+        return None
+    first = ahead.on(tuple([at[v] for v in ahead.args]))
+    return first, tape, back.on(tuple([at.get(v, v) for v in back.args]))
+
+
+def halves(d: ir.Def) -> tuple[Call, ir.Var, Call] | None:
+    """The two calls that a vjp consists of, and the tape between them."""
     match d.body:
         case ir.Block(
             (ir.Let((*_, tape), Call() as ahead), ir.Let(gs, Call() as back), *rest), ir.Ret(out)
         ) if out == gs and all([isinstance(b, ir.Let) and not b.vars for b in rest]):
-            at = dict(zip(d.params, e.args, strict=True))
-            if all([v in at for v in ahead.args]) and not any(dims_in(tape.type)):
-                first = ahead.on(tuple([at[v] for v in ahead.args]))
-                return first, tape, back.on(tuple([at.get(v, v) for v in back.args]))
+            return ahead, tape, back
     return None
 
 

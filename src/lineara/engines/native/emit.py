@@ -17,6 +17,7 @@ import numpy as np
 from lineara.engines.memory import Deaths, deaths
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.demand import Demand
+from lineara.engines.native.places import Places, Reached
 from lineara.facts.types import ArrayType, Product, Sum, Type, show
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call
@@ -29,7 +30,9 @@ LISTED = "; "  # begins a comment of LLVM's
 NEAR = {"c128": ", align 8"}
 """Where numbers lie at other addresses than multiples of their size."""
 ROLLED = 1_000_000
-"""The number of the fact that a loop is not unrolled; its loops have the next ones."""
+"""The number of the fact that a loop is not unrolled; other facts have the next ones."""
+ITSELF = "ITSELF"
+"""In the text of a fact its own name."""
 LARGEST = 200_000
 """Leaves, written where they are called, from which a program is refused: emission has an end."""
 INDEX = ArrayType((), np.dtype(np.int64))
@@ -152,6 +155,9 @@ class Emitter(Code):
         self.exact = exact  # every bit is the interpreter's
         self.judge: Judge = Judge(program, "")
         self.trusting = trusting  # factors of masked products are taken as they are
+        self.cotangents: set[ir.Leaf] = set()  # leaves of the source whose rounding is free
+        self.free = False  # whether what is being written is one of these, and of numbers
+        self.unnoted: bool | None = None  # whether a loop after which that is noted has factors
         self.doubt: str = ""  # the register that says whether a factor was not finite
         self.demand: Demand = Demand(program, trusting)
         self.frames: list[Iterable[nm.Held]] = []
@@ -159,6 +165,8 @@ class Emitter(Code):
         self.remembered: list[dict[ir.Var, nm.Tup]] = [{}]  # factors, in the blocks that are open
         self.around: float = 1  # how often what is being written runs, at most
         self.loops_around: list[tuple[nm.Round, Sequence[nm.Held]]] = []  # with what stays the same
+        self.there = Places()  # what lies where in arrays, in the block that is open
+        self.reached = Reached()  # by the rounds of the innermost loop that is open
         self.slots: list[nm.Buffer] = []
         self.constants: list[np.ndarray] = []
         self.sites: list[Site] = []
@@ -168,7 +176,7 @@ class Emitter(Code):
         self.open: list[str] = []  # the definitions that are being written
         self.deaths: dict[str, Deaths] = {}
         self.leaves: int = 0
-        self.rolled: int = 0  # loops that are not unrolled
+        self.facts: list[str] = []  # what LLVM is told of loops
         self.narrow: dict[ir.Block, dict[int, int]] = {}  # rows, and from where regions of them are
         self.in_blocks = False  # whether loops over places are parts of a larger one
         self.trying: bool = False  # whether the lines are emitted on trial and dropped
@@ -184,6 +192,21 @@ class Emitter(Code):
             str, int
         ] = {}  # of functions outside, by the names that they have here
         self.loops: dict[str, Any] = {}  # which loop of NumPy's a name is
+
+    # --- lines -----------------------------------------------------------------------------------
+
+    def line(self, text: str) -> None:
+        """An instruction; what lies in arrays is forgotten where it may read or store there."""
+        if ("call " in text or "load " in text or text.startswith("store")) and not (
+            text.endswith("%doubt") or "load ptr," in text
+        ):
+            self.there, self.reached.is_known = Places(), False
+        super().line(text)
+
+    def block(self, label: str) -> None:
+        """Go on in the block of that label."""
+        self.there = Places()
+        super().block(label)
 
     # --- definitions ---------------------------------------------------------------------------
 
@@ -225,6 +248,7 @@ class Emitter(Code):
         self.frames.append(self.remembered[-1].values())
         for i, (b, dead) in enumerate(zip(block.bindings, rows, strict=True)):
             if i in left:
+                self.free = False
                 left -= self.region(block, i, left, env)
             if i in left:
                 self.tell(b)
@@ -241,6 +265,8 @@ class Emitter(Code):
             else:
                 read = [v in needed for v in b.vars]
                 before = None if any(read) or not read else self.places()
+                if before:
+                    self.there = Places()  # a store before is not taken back for what is dropped
                 values = self.expression(b.rhs, env, [v.type for v in b.vars], dead, dying, read)
                 if before and len(self.sites) == before[SITES]:
                     self.back_to(before)  # nobody reads it, and nothing in it can fail
@@ -295,6 +321,8 @@ class Emitter(Code):
             )
         at = {v: env[v] for v in e.operands()}
         args = [at[v] for v in e.args]
+        numbers = [isinstance(x, nm.Num) for x in args[isinstance(e, ir.Accum) :]]
+        self.free = self.is_free(e) and all(numbers)
         for v in dead:
             env.pop(v, None)
         mine = [v in dead and e.args.count(v) == 1 for v in e.args[:1]]  # what it may write
@@ -304,6 +332,16 @@ class Emitter(Code):
             at.clear()
             return self.call(e.functions[0], given, wanted)
         return self.leaf(e, args, at, types, mine, wanted)
+
+    def is_free(self, e: ir.Leaf) -> bool:
+        """Whether a leaf calculates with cotangents, whose rounding is free."""
+        return self.leaves_of_source.get(e, e) in self.cotangents
+
+    def freedom(self, instruction: str) -> str:
+        """How LLVM may round an instruction on floats otherwise than it is written."""
+        if not self.free:
+            return ""
+        return " contract" if instruction == "mul" else " reassoc nsz contract"
 
     def types_of(self, e: ir.Leaf | ir.Block) -> Sequence[Type]:
         """The types of what is dropped."""
@@ -492,11 +530,54 @@ class Emitter(Code):
         source = None
         if at is not None and at.affine is not None and not array.at:
             source = nm.Read(array, at, self.loops_around[-1][0] if self.loops_around else None)
-        return self.load_at(self.address(array, at), kind)._replace(source=source)
+        number = self.there.read(array, at)
+        if number is None:
+            with self.reaching(array, at, False):
+                number = self.load_at(self.address(array, at), kind)
+            self.there.know(array, at, number)
+        return number._replace(source=source)
 
     def store(self, x: nm.Num, array: nm.Arr, at: nm.Num | None = None) -> None:
         """Put a number into an array."""
-        self.store_at(x, self.address(array, at))
+        same = self.there.over(array, at)
+        lies, line = same and same.number, None
+        if same and same.line is not None:
+            self.lines[same.line] = ""
+            lies = same.before
+        if lies is None or not x.register or lies.register != x.register:
+            with self.reaching(array, at, True):
+                self.store_at(x, self.address(array, at))
+            line = len(self.lines) - 1
+        self.there.know(array, at, x, line, lies)
+
+    @contextmanager
+    def reaching(self, array: nm.Arr, at: nm.Num | None, stores: bool) -> Iterator[None]:
+        """The lines of the block read or store a number of an array, and nothing else."""
+        there, is_known = self.there, self.reached.is_known
+        yield
+        self.there, self.reached.is_known = there, is_known and nm.kind_of(array.type) != "bool"
+        if self.reached.is_known:
+            self.lines[-1] += f", !llvm.access.group {self.reached.group}"
+            self.reached.add(array, at, stores)
+
+    @contextmanager
+    def round_of_loop(self) -> Iterator[Reached]:
+        """What is emitted in the block is a round of a loop; gives the places that it reaches."""
+        around, self.reached = self.reached, Reached(self.fact("distinct !{}"))
+        yield self.reached
+        self.reached = around
+        self.reached.is_known = self.reached.is_innermost = False
+
+    def of_loop(self, *facts: str) -> str:
+        """What ends the jump of a loop of which LLVM is told facts, or nothing."""
+        known = "".join([f", {fact}" for fact in facts])
+        return f", !llvm.loop {self.fact(f'distinct !{{{ITSELF}{known}}}')}" if facts else ""
+
+    def fact(self, text: str) -> str:
+        """The name of a fact for LLVM."""
+        name = f"!{ROLLED + 1 + len(self.facts)}"
+        self.facts.append(f"{name} = {text.replace(ITSELF, name)}")
+        return name
 
     def copy(self, source: nm.Arr, into: nm.Arr) -> None:
         """Copy an array."""
@@ -612,6 +693,9 @@ class Emitter(Code):
         """Note where a number is not finite."""
         if x.constant is not None and math.isfinite(x.constant):
             return
+        if self.unnoted is not None:
+            self.unnoted = True
+            return
         if x.kind == "c128":
             for i in range(2):
                 part = self.let(f"extractelement <2 x double> {self.text(x)}, i64 {i}")
@@ -642,6 +726,7 @@ class Emitter(Code):
 
     def back_to(self, places: tuple[Any, ...]) -> None:
         """Throw away what was emitted since."""
+        self.there = Places()
         self.label, self.leaves, *lengths = places
         for table, n in zip(self.tables(), lengths, strict=True):
             del table[n:]
@@ -649,19 +734,21 @@ class Emitter(Code):
     @contextmanager
     def trial(self) -> Iterator[None]:
         """What is emitted in the block is not kept."""
-        places, before = self.places(), self.trying
-        self.trying = True
+        places, before, there = self.places(), self.trying, self.there
+        self.trying, self.there = True, Places()
         self.remembered.append({})
         yield
         self.remembered.pop()
-        self.trying = before
         self.back_to(places)
+        self.trying, self.there = before, there
 
     @contextmanager
     def elsewhere(self, place: int) -> Iterator[None]:
         """What is emitted in the block stands in the empty line at a place."""
         end, label = len(self.lines), self.label
+        self.there = Places()
         yield
+        self.there = Places()
         self.lines[place] = "\n".join(self.lines[end:])
         del self.lines[end:]
         self.label = label
@@ -672,6 +759,7 @@ class Emitter(Code):
 
         LLVM unrolls none that is `rolled`.
         """
+        self.reached.is_known = False
         r = nm.Round(n if isinstance(n, int) else None)
         before, head, body, after = self.label, *map(self.name, ("head", "body", "after"))
         self.jump(head)
@@ -686,8 +774,7 @@ class Emitter(Code):
         phi = f"phi i64 [0, %{before}], [{more}, %{self.label}]"
         self.lines[place] = f"  {r.register} = {phi}"
         if rolled:
-            self.rolled += 1
-            self.line(f"br label %{head}, !llvm.loop !{ROLLED + self.rolled}")
+            self.line(f"br label %{head}{self.of_loop(f'!{ROLLED}')}")
         else:
             self.jump(head)
         self.block(after)

@@ -17,6 +17,8 @@ from typing import Any
 from lineara.engines.native import numbers as nm
 from lineara.engines.native import stacks
 from lineara.engines.native.emit import INDEX, Emitter
+from lineara.engines.native.places import Reached
+from lineara.engines.native.strided import steps_of
 from lineara.facts.types import ArrayType
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.branches import Case, Choice, Cond, Switch
@@ -36,11 +38,43 @@ def applied(
             raise nm.Refused("it has arrays whose size is a value")
         case Choice():
             return chosen(em, e, args, wanted)
+        case Scan() if em.is_free(e) and em.unnoted is None and is_noted_after(em, e):
+            em.unnoted = False
+            results = scan(em, e, args, wanted)
+            has_factors, em.unnoted = em.unnoted, None
+            if has_factors:
+                noted(em, results)
+            return results
         case Scan():
             return scan(em, e, args, wanted)
         case While():
             return while_(em, e, args, wanted)
     raise nm.Refused(f"it has {e.head()}")
+
+
+def is_noted_after(em: Emitter, e: Scan) -> bool:
+    """Whether a loop on cotangents is over before it is noted that these are not finite.
+
+    A product of a zero and what is not finite is none of either, and so is all that is made of it.
+    To look at results costs less than to look at each factor where a loop is within the loop, or
+    where results are numbers.
+    """
+    types = [em.program.unfold(t) for t in em.program.defs[e.body].results]
+    if not all([isinstance(t, ArrayType) for t in types]):
+        return False
+    bodies = [em.program.defs[f].body for f in em.program.reached(e.body)]
+    inner = [a for body in bodies for a in ir.applications(body) if isinstance(a, Scan)]
+    return bool(inner) or not any([t.shape for t in types if isinstance(t, ArrayType)])
+
+
+def noted(em: Emitter, results: Sequence[nm.Held]) -> None:
+    """Note which cotangents are not finite."""
+    for x in results:
+        if isinstance(x, nm.Num) and x.kind in nm.FLOATS:
+            em.trust(x)
+        elif isinstance(x, nm.Arr) and nm.kind_of(x.type) in nm.FLOATS:
+            with em.kept(results), em.nest(x.type.shape, steps_of(x)) as (i,):
+                em.trust(em.load(x, i))
 
 
 # --- branches -------------------------------------------------------------------------------------
@@ -281,12 +315,12 @@ class Rounds:
             em.line("")
         return [register for _, register, _, _ in self.places]
 
-    def again(self, values: Sequence[str]) -> None:
-        """End a round; the next one begins with these."""
+    def again(self, values: Sequence[str], known: str = "") -> None:
+        """End a round; the next one begins with these. LLVM is told what is known of the loop."""
         for (line, register, kind, first), value in zip(self.places, values, strict=True):
             phi = f"phi {kind} [{first}, %{self.before}], [{value}, %{self.em.label}]"
             self.em.lines[line] = f"  {register} = {phi}"
-        self.em.jump(self.head)
+        self.em.line(f"br label %{self.head}{known}")
 
 
 # --- loops ----------------------------------------------------------------------------------------
@@ -511,23 +545,34 @@ def once(
     em.block(body)
     if step.asks:
         interrupted(em, registers[0], step.asks)
-    results = step(numbers)
-    values, stacked_ = results[: step.e.nc], results[step.e.nc :]
-    with em.kept(results):
-        rows.push(step.position(), stacked_)
-    given = step.carried.handed_on(values)
-    with em.kept(values):
-        texts = []
-        for i in moving:
-            x = given[i]
-            assert x is not None
-            texts.append(em.text(x))
+    with em.round_of_loop() as reached:
+        results = step(numbers)
+        values, stacked_ = results[: step.e.nc], results[step.e.nc :]
+        with em.kept(results):
+            rows.push(step.position(), stacked_)
+        given = step.carried.handed_on(values)
+        with em.kept(values):
+            texts = []
+            for i in moving:
+                x = given[i]
+                assert x is not None
+                texts.append(em.text(x))
     texts.insert(0, em.let(f"add nuw nsw i64 {registers[0]}, 1"))
-    loop.again(texts)
+    loop.again(texts, em.of_loop(*known_of(em, step, reached)))
     em.block(after)
     return registers[0], numbers
 
 
+def known_of(em: Emitter, step: Step, reached: Reached) -> Iterator[str]:
+    """What LLVM is told of a loop."""
+    if reached.are_apart(step.r):
+        yield em.fact(f'!{{!"llvm.loop.parallel_accesses", {reached.group}}}')
+    if reached.is_innermost and step.most <= FEW:
+        yield em.fact('!{!"llvm.loop.interleave.count", i32 1}')
+
+
+FEW = 64
+"""Rounds up to which a loop is one vector at a time: of more what is left would be too long."""
 LEFT: dict[str, Callable[[nm.Affine, nm.Affine], nm.Affine]] = {
     "slt": lambda x, w: w.plus(x, -1),
     "sle": lambda x, w: w.plus(x, -1).plus(nm.Affine(1)),

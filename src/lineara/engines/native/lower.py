@@ -16,6 +16,7 @@ import numpy as np
 
 from lineara.engines.native import arrays, direct, forms, regions, rows
 from lineara.engines.native import numbers as nm
+from lineara.engines.native.cotangents import of_cotangents
 from lineara.engines.native.emit import ROLLED, Emitter, Site, Taped
 from lineara.engines.native.pieces import LONG, in_pieces
 from lineara.engines.native.spliced import spliced
@@ -103,7 +104,8 @@ def lowered(
     If `trusting`, the masks of factors are not looked at, and a run in which a factor is not finite
     is in doubt.  If `listed`, the program's lines stand in the text, as comments.
     """
-    source = one_primal(program.whole, name)
+    whole = program.whole
+    source = one_primal(whole, name)
     program, origins = spliced(source, name)
     d = program.defs[name]
     reached = [program.defs[f] for f in program.reached(name)]
@@ -112,6 +114,8 @@ def lowered(
     em = Lowering(program, trusting, exact)
     em.source, em.leaves_of_source = source, origins
     em.listed = listed
+    if trusting and not exact:
+        em.cotangents = of_cotangents(whole, name)
     parameters: list[str] = []
     inputs: list[ArrayType] = []
     outputs: list[ArrayType] = []
@@ -291,10 +295,7 @@ def _assembled(
     made = _direct(inputs, outputs, len(em.constants), places, bound, size, short)
     if made is not None:
         em.addresses |= {name: a for name, a in _api().items() if f'"{name}"' in made}
-    facts = [
-        f"!{ROLLED + i + 1} = distinct !{{!{ROLLED + i + 1}, !{ROLLED}}}" for i in range(em.rolled)
-    ]
-    facts += [f'!{ROLLED} = !{{!"llvm.loop.unroll.disable"}}'] * bool(facts)
+    facts = [*em.facts, f'!{ROLLED} = !{{!"llvm.loop.unroll.disable"}}'] if em.facts else []
     text = "\n".join(
         [*declared, *em.helpers.values(), *functions, body, *entry, made or "", *facts]
     )

@@ -27,7 +27,8 @@ LABEL = re.compile(r"label %([\w.]+)")
 CHOICES = re.compile(r", %([\w.]+)\]")
 EXITS = {"failed": 1, "exhausted": 2}
 TYPE = re.compile(
-    r"(?:(?:nuw|nsw|reassoc|nsz) )*(double|float|i64|i32|i8|i1|ptr|<\d+ x (?:double|float|i64)>)"
+    r"(?:(?:nuw|nsw|reassoc|nsz|contract) )*"
+    r"(double|float|i64|i32|i8|i1|ptr|<\d+ x (?:double|float|i64)>)"
 )
 CASTS = {
     "zext", "sext", "trunc", "sitofp", "uitofp", "fptosi", "fptrunc", "fpext", "bitcast",

@@ -88,7 +88,10 @@ def arithmetic(instruction: str, whole: Callable[[Affine, Affine], Affine | None
             if x.constant is not None and w.constant is not None:
                 # a double has so many digits that a f32 made of it is as if rounded once
                 return constant(kind, FOLDED[instruction](x.constant, w.constant))
-            return Num(kind, em.let(f"f{instruction} {LLVM[kind]} {em.text(x)}, {em.text(w)}"))
+            if em.free and instruction == "add" and 0.0 in (x.constant, w.constant):
+                return w if x.constant == 0.0 else x
+            how = f"f{instruction}{em.freedom(instruction)} {LLVM[kind]}"
+            return Num(kind, em.let(f"{how} {em.text(x)}, {em.text(w)}"))
         known = affine(em, x, w, whole)
         return known or Num(kind, em.let(f"{instruction} i64 {em.text(x)}, {em.text(w)}"))
 

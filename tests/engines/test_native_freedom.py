@@ -1,0 +1,286 @@
+"""What machine code may do with loops: what is known of places, and cotangents in any order.
+
+Of arrays that a loop reads and writes at several places the code knows which are never the same:
+what lies where is not read again, stores that nobody reads are left out, and LLVM is told of loops
+whose rounds are apart.  Exact, all of it has the interpreter's bits.  By default sums and products
+of cotangents may be contracted and added in any order, within the bound of `rounding.py`.
+"""
+
+import itertools
+import random
+import re
+
+import numpy as np
+import pytest
+from rounding import excess
+from test_native import bits
+
+import lineara
+from lineara.engines import run
+from lineara.engines.native import Native
+from lineara.engines.native.cotangents import of_cotangents
+from lineara.engines.native.lower import lowered
+from lineara.engines.native.numbers import Affine, Round
+from lineara.engines.native.places import differ
+
+pytest.importorskip("llvmlite")
+
+EXACT, NATIVE = Native(exact=True), Native()
+N = 9
+CUT = 3  # an offset from the edge, so that no place is outside
+
+
+def program_of(f, *args):
+    """The program of f, its name, and the values."""
+    staged = lineara.jit(f).program(*args)
+    return staged.program, staged.name, staged.operands(args)
+
+
+def agree(f, *args):
+    """Exact code has the interpreter's bits, the other code is within the bound."""
+    program, name, values = program_of(f, *args)
+    with np.errstate(all="ignore"):
+        expected = run(program, name, *values, engine="interpreter").results
+        for engine in (EXACT, NATIVE):
+            why = engine.takes(program, name)
+            if why is not None:
+                assert engine is EXACT, why
+                continue
+            ours = run(program, name, *values, engine=engine).results
+            if engine is EXACT:
+                assert bits(ours) == bits(expected)
+            else:
+                why = excess(program, name, values, expected, ours)
+                assert not why, why
+
+
+def text_of(f, *args):
+    """The code of f's gradient as it is by default, without what calls it."""
+    program, name, _ = program_of(lineara.grad(f), *args)
+    return lowered(program, name, True, False).text.partition("define i32 @run")[0]
+
+
+# --- places of arrays -----------------------------------------------------------------------------
+
+
+def woven(draw):
+    """A function whose loops write an array at places that lie anywhere to each other."""
+    o = [tuple([draw.randrange(-CUT, CUT + 1) for _ in range(2)]) for _ in range(8)]
+    if draw.random() < 0.5:
+        o[2] = o[0]  # a place that is written from what it has
+    if draw.random() < 0.5:
+        o[5] = o[4]
+    adds, triangle = draw.random() < 0.5, draw.choice([0, 1, 2])
+
+    def place(i, j, k):
+        return i + CUT + o[k][0], j + CUT + o[k][1]
+
+    def f(x):
+        a = x.copy()
+        for i in range(N):
+            for j in range(N if triangle == 0 else i if triangle == 1 else N - i):
+                a[place(i, j, 0)] = 0.5 * a[place(i, j, 2)] - 0.25 * a[place(i, j, 3)]
+                if adds:
+                    a[place(i, j, 1)] += 0.75 * a[place(i, j, 6)]
+                a[place(i, j, 4)] = a[place(i, j, 5)] + a[place(i, j, 7)] * x[i, j]
+        total = 0.0
+        for i in range(N + 2 * CUT):
+            for j in range(N + 2 * CUT):
+                total = total + a[i, j] * (1.0 + 0.1 * i - 0.01 * j)
+        return total
+
+    return f
+
+
+def test_what_lies_at_a_place_is_known_only_as_long_as_it_lies_there(request):
+    for i in range(8 if request.config.option.all else 3):
+        draw = random.Random(f"{request.config.option.seed} {i}")
+        x = np.random.default_rng(i).normal(size=(N + 2 * CUT, N + 2 * CUT))
+        f = woven(draw)
+        agree(f, x)
+        agree(lineara.grad(f), x)
+
+
+def lines(d, n=24):
+    """Loops of one array that read d places away from where they write, in several ways."""
+
+    def stencil(x):
+        y = x.copy()
+        for i in range(n):
+            y[i + 8] = y[i + 8] - 0.5 * y[i + 8 + d] * x[i]
+        return y.sum()
+
+    def strided(x):
+        y = x.copy()
+        for i in range(n):
+            y[2 * i] = y[2 * i] + 0.5 * y[i + 8 + d] * x[i]
+        return y.sum()
+
+    def against(x):
+        y = x.copy()
+        for i in range(n):
+            y[i + 8] = y[i + 8] + 0.25 * y[n + 8 + d - i] * x[i]
+        return y.sum()
+
+    return stencil, strided, against
+
+
+@pytest.mark.parametrize("d", [-8, -3, -1, 0, 1, 4, 7])
+def test_rounds_that_reach_each_other_keep_their_order(d):
+    x = np.random.default_rng(d + 9).normal(size=60)
+    for f in lines(d):
+        agree(f, x)
+        agree(lineara.grad(f), x)
+
+
+def reached(a, rounds):
+    """The place in each of the rounds."""
+    out = []
+    for values in itertools.product(*[range(r.n) for r in rounds]):
+        b = a
+        for r, k in zip(rounds, values, strict=True):
+            b = b.at(r, Affine(k))
+        out.append((values, b.constant))
+    return out
+
+
+def test_places_that_are_said_to_differ_do():
+    draw = random.Random(7)
+    apart = 0
+    for _ in range(400):
+        rounds = [Round(draw.randrange(1, 5)) for _ in range(2)]
+        x, w = [
+            Affine(
+                draw.randrange(-9, 9),
+                tuple([(r, k) for r in rounds if (k := draw.randrange(-3, 4))]),
+            )
+            for _ in range(2)
+        ]
+        if draw.random() < 0.3:
+            w = x
+        if differ(x, w, rounds[-1]):
+            apart += 1
+            for (v, at), (u, to) in itertools.product(reached(x, rounds), reached(w, rounds)):
+                assert v[:-1] != u[:-1] or v[-1] == u[-1] or at != to
+    assert apart > 40
+
+
+def eliminated(x):
+    """The determinant by elimination."""
+    u, product = x.copy(), 1.0
+    for k in range(N):
+        product = product * u[k, k]
+        for i in range(k + 1, N):
+            factor = u[i, k] / u[k, k]
+            for j in range(k + 1, N):
+                u[i, j] = u[i, j] - factor * u[k, j]
+    return product
+
+
+MATRIX = np.random.default_rng(3).normal(size=(N, N)) + 4 * np.eye(N)
+
+
+def test_the_way_back_clears_no_row_that_it_adds_to_again():
+    agree(lineara.grad(eliminated), MATRIX)
+    text = text_of(eliminated, MATRIX)
+    assert "store double 0x0000000000000000" not in text  # zeros come by memset
+    assert len(re.findall("llvm.loop.parallel_accesses", text_of_all(eliminated, MATRIX))) == 1
+
+
+def text_of_all(f, *args):
+    """The whole text of the gradient."""
+    program, name, _ = program_of(lineara.grad(f), *args)
+    return lowered(program, name, True, False).text
+
+
+def filled(x):
+    y = np.zeros(40)
+    y[0] = x[0]
+    for i in range(1, 40):
+        y[i] = 0.9 * y[i - 1] + x[i] * y[i - 1]
+    return y.sum()
+
+
+def test_rounds_that_reach_each_other_are_not_said_to_be_apart():
+    agree(lineara.grad(filled), np.linspace(-0.5, 0.5, 40))
+    assert "parallel_accesses" not in text_of_all(filled, np.ones(40))
+
+
+# --- cotangents -----------------------------------------------------------------------------------
+
+
+def test_only_what_calculates_with_cotangents_is_rounded_otherwise():
+    def compensated(x):  # Kahan's sum, of which nothing may be put in another order
+        total, lost = 0.0, 0.0
+        for i in range(40):
+            y = x[i] * x[i] - lost
+            t = total + y
+            lost = (t - total) - y
+            total = t
+        return total
+
+    x = np.random.default_rng(0).normal(size=40)
+    program, name, values = program_of(lineara.value_and_grad(compensated), x)
+    text = lowered(program, name, True, False).text
+    assert "reassoc nsz contract" in text
+    expected = run(program, name, *values, engine="interpreter").results
+    ours = run(program, name, *values, engine=NATIVE).results
+    assert bits(ours[:1]) == bits(expected[:1])
+    assert "contract" not in lowered(program, name, True, True).text
+    assert "contract" not in lowered(program, name, False, False).text
+    value, name, _ = program_of(compensated, x)
+    assert not of_cotangents(value, name)
+    assert "contract" not in lowered(value, name, True, False).text
+
+
+def test_a_compensated_sum_of_gradients_keeps_its_order():
+    def g(x):
+        return np.sum(x * x * x)
+
+    def summed(x):
+        total, lost = np.zeros(7), np.zeros(7)
+        for i in range(20):
+            y = lineara.grad(g)(x * (1.0 + i)) - lost
+            t = total + y
+            lost = (t - total) - y
+            total = t
+        return total, lost
+
+    x = np.random.default_rng(0).normal(size=7)
+    program, name, values = program_of(summed, x)
+    expected = run(program, name, *values, engine="interpreter").results
+    ours = run(program, name, *values, engine=NATIVE).results
+    assert np.allclose(ours[0], expected[0], rtol=1e-15, atol=0)
+    assert np.any(ours[1] != 0)  # what each sum has lost
+
+
+def test_a_factor_that_is_not_finite_is_noticed_after_the_loops():
+    def rooted(x):
+        total = 0.0
+        for i in range(4):
+            for j in range(4):
+                y = np.sqrt(x[i, j])
+                total = total + np.where(x[i, j] > 0, y, 0.0)
+        return total
+
+    x = np.arange(16.0).reshape(4, 4) % 5
+    f = lineara.jit(lineara.grad(rooted), engine="native")
+    expected = lineara.grad(rooted)(x)
+    assert np.isfinite(expected).all()
+    assert np.array_equal(f(x), expected)
+    assert np.array_equal(f(x + 1), lineara.grad(rooted)(x + 1))
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1.0, 1e150, 1e300])
+def test_sums_of_factors_that_are_too_large_are_done_again(scale):
+    def grown(x):
+        y = 1e-9
+        for i in range(3):
+            y = x[i] * y + scale * y
+        return y
+
+    x = np.array([0.5, 0.25, 0.125]) * scale
+    f = lineara.jit(lineara.grad(grown), engine="native")
+    with np.errstate(all="ignore"):
+        expected = lineara.jit(lineara.grad(grown), engine="interpreter")(x)
+        assert np.allclose(f(x), expected, rtol=1e-13, atol=0, equal_nan=True)
