@@ -328,6 +328,56 @@ def test_what_is_taken_at_positions_that_are_values(case):
             assert [n for n, _ in kernel.asked if n] == []
 
 
+def an_index(draw, shape):
+    """An index of an array as text: slices, new axes, whole numbers, known positions and values."""
+    parts, axis = [], 0
+    while axis < len(shape):
+        n, kind = shape[axis], draw.integers(8)
+        if kind == 0:
+            parts.append("None")
+            continue
+        if kind == 1 and "..." not in parts:
+            axis += draw.integers(len(shape) - axis + 1)
+            parts.append("...")
+            continue
+        known = draw.integers(-n, n, draw.integers(1, 3) * (2,)).tolist()
+        values = [f"i % {n}", f"k - {n}", f"j[None] % {n}", f"-1 - j % {n}"]
+        slices = ["1:", "::-1", f":{n - 1}", ":"]
+        choices = [str(draw.integers(-n, n)), f"np.array({known})", *values, *slices]
+        parts.append(str(draw.choice(choices)))
+        axis += 1
+    return ", ".join(parts) + ","
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_positions_on_several_axes_are_numpys(seed):
+    """x[at] for a random `at`: value, tangent, cotangent, and what is written and added there."""
+    draw = np.random.default_rng(seed)
+    x = draw.normal(size=draw.integers(2, 5, draw.integers(1, 5)))
+    i, j, k = draw.integers(0, 5, (2, 2)), draw.integers(0, 5, 2), int(draw.integers(0, 2))
+    at = an_index(draw, x.shape)
+    f = eval(f"lambda x, i, j, k: x[{at}]", {"np": np})
+    try:
+        want = f(x, i, j, k)
+    except IndexError:  # shapes that do not broadcast
+        at = "..., -1 - j % 2, "
+        f = lambda x, i, j, k: x[..., -1 - j % 2]  # noqa: E731
+        want = f(x, i, j, k)
+
+    p, operands = definition(f, x, i, j, k)
+    (y,) = agree(p.program, p.name, *operands)
+    np.testing.assert_array_equal(y, want)
+    derived = p.definition.derived("vjp")
+    agree(derived.program, derived.name, *operands, np.sin(3 * np.asarray(y)))
+    text = f"y = x * 1.0\n y[{at}] = np.sin(x)[{at}]\n y[{at}] += 2.0 * x[{at}]\n return y"
+    space = {"np": np}
+    exec(f"def f(x, i, j, k):\n {text}\n", space)
+    p, operands = definition(space["f"], x, i, j, k)
+    agree(p.program, p.name, *operands)
+    kernels = [NATIVE.kernel(q.program, q.name) for q in (p, derived)]
+    assert [what for kernel in kernels for n, what in kernel.asked if n] == []
+
+
 @pytest.mark.parametrize("write", ["put", "accum"])
 def test_what_is_written_at_positions_that_are_values(write):
     def f(x, i, v):

@@ -171,14 +171,13 @@ class Rows:
         if of is None or of.axis is None or {y.how for y in of.at.flat} != {LOAD}:
             return None
         where = spot(self.em, x, parts, self.table.outside, lambda: None)
-        if where is None or where.positions is None:
+        if where is None or len(where.positions) != 1:
             return None
         return names[0], of, where
 
     def places(self, of: Cells, where: Spot, axis: int) -> Iterator[tuple[int, int, Cell]]:
         """For each number of a row where it is: its place, how far apart positions are, and one."""
-        p = where.positions
-        assert p is not None, "it was asked for"
+        (p,) = where.positions
         start = where.start.affine
         assert start is not None, "it is known"
         assert of.axis is not None, "positions have rows"
@@ -198,8 +197,7 @@ class Rows:
         if at is None:
             return None
         v, of, where = at
-        assert where.positions is not None, "it was asked for"
-        length, kind = where.positions.length, nm.kind_of(t) or ""
+        length, kind = where.positions[0].length, nm.kind_of(t) or ""
         if not self.is_checked(v, length):
             if blocked:
                 return None
@@ -231,14 +229,13 @@ class Rows:
         if kind == "bool" or positions is None:
             return None
         v, of, where = positions
-        assert where.positions is not None, "it was asked for"
         if (
             of.axis != 0
             or where.shape[:1] != (self.table.n,)
             or terms.at.shape != one(where.shape, 0)
         ):
             return None
-        if not self.is_checked(v, where.positions.length):
+        if not self.is_checked(v, where.positions[0].length):
             return None
         places = self.places(of, where, 0)
         sums = [(*place, x) for place, x in zip(places, terms.at.flat, strict=True)]

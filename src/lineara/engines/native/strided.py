@@ -80,9 +80,9 @@ def view(x: nm.Arr, t: ArrayType, at: str, strides: Sequence[int]) -> nm.Arr:
 
 
 class Positions(NamedTuple):
-    """Positions on one axis that are values: looked at where they are used."""
+    """Positions on one axis: values that are looked at where they are used, or known ones."""
 
-    array: nm.Arr
+    array: nm.Arr | np.ndarray
     steps: tuple[int, ...]  # how far apart they are, on each axis of the part
     length: int  # of the axis
     step: int  # of the array, on that axis
@@ -92,14 +92,14 @@ class Positions(NamedTuple):
 class Spot(NamedTuple):
     """Where a part of an array is: from `start` on, `strides` apart or where a table says.
 
-    On one axis it may be where positions are that only the run knows.
+    On some axes it may be where positions are that only the run knows.
     """
 
     start: nm.Num
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     table: np.ndarray | None = None
-    positions: Positions | None = None
+    positions: tuple[Positions, ...] = ()
 
     @property
     def is_plain(self) -> bool:
@@ -111,17 +111,17 @@ class Spot(NamedTuple):
     @property
     def is_looked_up(self) -> bool:
         """Whether a table or positions say where."""
-        return self.table is not None or self.positions is not None
+        return self.table is not None or bool(self.positions)
 
     @property
     def in_order(self) -> bool:
         """Whether NumPy goes through it, and lays out what it takes there, as code does."""
-        return self.is_plain or (self.positions is not None and len(self.shape) == 1)
+        return self.is_plain or (bool(self.positions) and len(self.shape) == 1)
 
     @property
     def kept(self) -> list[nm.Held]:
         """What has to lie in memory as long as the part is looked at."""
-        return [] if self.positions is None else [self.positions.array]
+        return [p.array for p in self.positions if isinstance(p.array, nm.Arr)]
 
 
 def spot(
@@ -131,16 +131,12 @@ def spot(
     held: dict[ir.Var, nm.Held],
     complain: Callable[[], object],
 ) -> Spot | None:
-    """Where x[at] is; None where a bound of a slice is a value.
-
-    So it is where an index is an array of values, but for one of positions beside slices.
-    """
+    """Where x[at] is; None where a bound of a slice or a mask is a value."""
     shape, steps = x.type.shape, steps_of(x)
     taken = [np.ndim(p) if np.asarray(p).dtype == bool else int(p is not None) for p in at]
     axis, start, fixed = 0, nm.constant("i64", 0), []
-    arrays = [p for p in at if isinstance(p, ir.Var) and isinstance(held[p], nm.Arr)]
-    if arrays:
-        return looked_up(x, at, held, complain) if len(arrays) == 1 else None
+    if any([isinstance(p, ir.Var) and isinstance(held[p], nm.Arr) for p in at]):
+        return looked_up(em, x, at, held, complain)
     for p, k in zip(at, taken, strict=True):
         if p is Ellipsis:
             axis += len(shape) - sum(taken) + 1
@@ -168,37 +164,64 @@ def spot(
 
 
 def looked_up(
-    x: nm.Arr, at: Sequence[Any], held: dict[ir.Var, nm.Held], complain: Callable[[], object]
+    em: Emitter,
+    x: nm.Arr,
+    at: Sequence[Any],
+    held: dict[ir.Var, nm.Held],
+    complain: Callable[[], object],
 ) -> Spot | None:
-    """A part at an array of positions, with slices beside it."""
+    """A part at positions of which some are an array of values.
+
+    What the positions make stands where the first of them stands, or in front of all where
+    something lies between them, as NumPy has it.
+    """
     shape, steps = x.type.shape, steps_of(x)
-    place = next(i for i, p in enumerate(at) if isinstance(p, ir.Var))
-    array, others = held[at[place]], [p for i, p in enumerate(at) if i != place]
-    bounds = [b for p in others if isinstance(p, slice) for b in (p.start, p.stop, p.step)]
-    plain = all([p is None or p is Ellipsis or isinstance(p, slice) for p in others])
-    if not isinstance(array, nm.Arr) or nm.kind_of(array.type) != "i64" or not plain:
+    taken = sum([p is not None and p is not Ellipsis for p in at])
+    rest = [slice(None)] * (len(shape) - taken)
+    i = next((i for i, p in enumerate(at) if p is Ellipsis), len(at))
+    parts = [held[p] if isinstance(p, ir.Var) else p for p in (*at[:i], *rest, *at[i + 1 :])]
+    bounds = [b for p in parts if isinstance(p, slice) for b in (p.start, p.stop, p.step)]
+    places = [i for i, p in enumerate(parts) if p is not None and not isinstance(p, slice)]
+    axes = [sum([p is not None for p in parts[:i]]) for i in places]
+    if any([isinstance(b, ir.Var) for b in bounds]) or not all([shape[axis] for axis in axes]):
         return None
-    if any([isinstance(b, ir.Var) for b in bounds]):
-        return None
-    taken = sum([isinstance(p, slice) for p in others]) + 1
-    rest = len(shape) - taken
-    ahead = [p for p in at[:place] if p is not None and p is not Ellipsis]
-    axis = len(ahead) + rest * (Ellipsis in at[:place])
-    new = place - (Ellipsis in at[:place]) + rest * (Ellipsis in at[:place])  # in the part
     base = as_strided(np.zeros(1, np.int8), shape, steps)
-    one = tuple([slice(0, 1) if i == place else p for i, p in enumerate(at)])
-    part = base[one] if Ellipsis in one else base[(*one, ...)]
+    index: Any = [0 if i in places else p for i, p in enumerate(parts)]
+    part = base[(*index, ...)]
     start = nm.constant("i64", address(part) - address(base) if part.size else 0)
-    before, after = part.shape[:new], part.shape[new + 1 :]
-    positions = Positions(
-        array,
-        (*[0] * len(before), *steps_of(array), *[0] * len(after)),
-        shape[axis],
-        steps[axis],
-        complain,
-    )
-    strides = (*part.strides[:new], *[0] * array.type.ndim, *part.strides[new + 1 :])
-    return Spot(start, (*before, *array.type.shape, *after), strides, None, positions)
+    arrays: list[tuple[nm.Arr | np.ndarray, tuple[int, ...], Sequence[int], int, int]] = []
+    for p, axis in zip([parts[i] for i in places], axes, strict=True):
+        n, step = shape[axis], steps[axis]
+        if isinstance(p, int | np.integer):
+            p = nm.constant("i64", int(p))
+        known = None if isinstance(p, nm.Num | nm.Arr) else np.asarray(p)
+        if known is not None and known.dtype.kind == "i":
+            known = np.where(known < 0, known + n, known)
+            if not np.all((known >= 0) & (known < n)):
+                return None
+            arrays.append((known, known.shape, strides_of(known.shape), n, step))
+        elif isinstance(p, nm.Num) and p.kind == "i64":
+            start = offset_of(em, start, within(em, p, n, complain), step)
+        elif isinstance(p, nm.Arr) and nm.kind_of(p.type) == "i64":
+            arrays.append((p, p.type.shape, steps_of(p), n, step))
+        else:
+            return None
+    common = np.broadcast_shapes(*[array[1] for array in arrays])
+    together = places == [*range(places[0], places[-1] + 1)]
+    new = places[0] if together else 0  # where these axes are in the part
+    after = part.ndim - new
+
+    def spread(own: tuple[int, ...], apart: Sequence[int]) -> tuple[int, ...]:
+        kept = [0 if n == 1 else k for n, k in zip(own, apart, strict=True)]
+        return (*[0] * (new + len(common) - len(own)), *kept, *[0] * after)
+
+    positions = [
+        Positions(array, spread(own, apart), n, step, complain)
+        for array, own, apart, n, step in arrays
+    ]
+    whole = (*part.shape[:new], *common, *part.shape[new:])
+    strides = (*part.strides[:new], *[0] * len(common), *part.strides[new:])
+    return Spot(start, whole, strides, None, tuple(positions))
 
 
 def address(array: np.ndarray) -> int:
@@ -238,20 +261,34 @@ def beside(em: Emitter, value: Plain | None, where: Spot) -> Iterator[tuple[nm.N
         yield at_offset(em, x, i), place
 
 
+def known_or(em: Emitter, positions: nm.Arr | np.ndarray) -> nm.Arr:
+    """Positions as an array; those that are known are one of the text."""
+    if isinstance(positions, nm.Arr):
+        return positions
+    array = em.literal(positions, ArrayType(positions.shape, INDEX.dtype))
+    assert isinstance(array, nm.Arr), "it has axes"
+    return array
+
+
 @contextmanager
 def over(em: Emitter, where: Spot, steps: Sequence[int]) -> Iterator[tuple[nm.Num, nm.Num]]:
     """A loop over a part: the offset of what lies `steps` apart, and that of the part's place."""
-    if where.positions is not None:
-        p = where.positions
-        with em.nest(where.shape, steps, where.strides, p.steps) as (i, j, k):
-            at = within(em, em.load(p.array, k), p.length, p.complain)
-            yield i, offset_of(em, offset_of(em, where.start, j), at, p.step)
+    if where.positions:
+        arrays = [(p, known_or(em, p.array)) for p in where.positions]
+        with em.nest(where.shape, steps, where.strides, *[p.steps for p, _ in arrays]) as (
+            i, j, *each,
+        ):  # fmt: skip
+            place = offset_of(em, where.start, j)
+            for (p, array), k in zip(arrays, each, strict=True):
+                at = em.load(array, k)
+                at = at if array is not p.array else within(em, at, p.length, p.complain)
+                place = offset_of(em, place, at, p.step)
+            yield i, place
     elif where.table is None:
         with em.nest(where.shape, steps, where.strides) as (i, j):
             yield i, offset_of(em, where.start, j)
     else:
-        table = em.literal(where.table, ArrayType(where.table.shape, INDEX.dtype))
-        assert isinstance(table, nm.Arr), "it has axes"
+        table = known_or(em, where.table)
         with em.nest(where.shape, steps, strides_of(where.shape)) as (i, k):
             yield i, offset_of(em, where.start, em.load(table, k))
 
