@@ -94,7 +94,7 @@ def least(f, *args, seconds=2.0):
 if __name__ == "__main__":
     rows = {}
     for n in map(int, sys.argv[1:]):
-        x = np.linspace(-0.05, 0.05, n)
+        x = np.linspace(0.0999, 0.1001, n)
         rows[f"fill {n} value"] = least(fill, x)
         rows[f"fill {n} gradient"] = least(fill_gradient, x)
     rows["oscillator 1 value"] = least(oscillator, 1.0, 0.5)
