@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from memory_programs import PROGRAMS, arguments, program
 
+import lineara
 from lineara.engines import Ask, Meter, forecast, run
 from lineara.errors import ProgramError
 from lineara.linear_a.parse import parse
@@ -81,6 +82,25 @@ def test_what_is_not_known_is_taken_to_be_dear():
         p, "f.vjp", 1.0, np.full(1000, 0.3), np.ones(1000), ask=Ask(meter=meter)
     )  # two rounds, and large
     assert forecast(p, "f.vjp", rounds=2).peak == meter.peak
+
+
+@pytest.mark.parametrize("n", [5, 10, 200])
+def test_a_loop_back_over_rows_most_of_which_are_one_goes_on_after_them(n):
+    def filled(x):
+        y = np.zeros(n)
+        y[0] = x[0]
+        for i in range(1, n):
+            y[i] = 0.9 * y[i - 1] + x[i] * y[i - 1]
+        return y.sum()
+
+    x = np.linspace(-0.5, 0.5, n)
+    staged = lineara.jit(lineara.grad(filled)).program(x)
+    p = vjp(staged.program, staged.name)
+    foretold, meter = forecast(p, f"{staged.name}.vjp"), Meter()
+    found = run(p, f"{staged.name}.vjp", x, np.ones(n), ask=Ask(meter=meter))
+    assert (foretold.work, foretold.peak) == (found.work, meter.peak)
+    assert found.written <= foretold.written <= 1.05 * found.written
+    assert str(lineara.stages(lineara.grad(filled), x))
 
 
 def test_a_plan_is_a_table():

@@ -61,6 +61,7 @@ class Steady:
         before, self.taken, self.numbers = self.numbers, taken, numbers
         if steady and left:
             left = min([left, *[alike(stack, at, step, left) for stack in given]])
+            left *= not any([isinstance(row, Repeated) for row in rows])  # which has one such row
         if not steady or left < 1:
             self._begin()
             return 0
@@ -133,6 +134,6 @@ def _arrays(v: Tree) -> Iterator[Any]:
 
 def _new_bytes(rows: list[Any]) -> int:
     """The bytes of the memory that the last row shows, and not the one before it."""
-    last, before = ({id(owner(a)): owner(a) for v in vs for a in _arrays(v)} for vs in
-                    (rows[-1:], rows[-2:-1]))  # fmt: skip
+    both = ([rows[-i]] if len(rows) >= i else [] for i in (1, 2))
+    last, before = ({id(owner(a)): owner(a) for v in vs for a in _arrays(v)} for vs in both)
     return sum([a.nbytes for k, a in last.items() if k not in before])

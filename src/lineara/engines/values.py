@@ -39,37 +39,52 @@ class Tagged(NamedTuple):
 
 
 class Repeated(list[Any]):
-    """A stack most of whose rows are one row.
+    """A stack many of whose rows, one after the other, are one row.
 
-    It has the length of the stack, and rows by their numbers.  Who goes through it meets the
-    others, that one, and what takes the memory of the rest, so that bytes add up.
+    It has the length of the stack, and rows by their numbers; later rows may be put to it.  Who
+    goes through it meets the others, that one, and what takes the memory of the rest, so that bytes
+    add up.
     """
 
     more: int
     kept: int
+    rest: int
     backward: bool
 
     def __init__(
-        self, rows: Sequence[Any], rest: Sequence[Any], more: int, backward: bool = False
+        self,
+        rows: Sequence[Any],
+        rest: Sequence[Any],
+        more: int,
+        backward: bool = False,
+        later: Sequence[Any] = (),
     ) -> None:
-        super().__init__([*rows, *rest])
-        self.kept, self.more, self.backward = len(rows), more, backward
+        super().__init__([*rows, *rest, *later])
+        self.kept, self.rest, self.more, self.backward = len(rows), len(rest), more, backward
+
+    @property
+    def later(self) -> int:
+        """How many rows come after those that are one row."""
+        return list.__len__(self) - self.kept - self.rest
 
     def __len__(self) -> int:
-        return self.kept + self.more
+        return self.kept + self.more + self.later
 
     def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
             assert at == slice(None, None, -1), "the rows of a loop that ran the other way"
             return self.mapped(lambda v: v, not self.backward)
         i = range(len(self))[-1 - at if self.backward else at]
-        return list.__getitem__(self, min(i, self.kept - 1))
+        after = i - self.kept - self.more
+        place = min(i, self.kept - 1) if after < 0 else self.kept + self.rest + after
+        return list.__getitem__(self, place)
 
     def mapped(self, f: Callable[[Any], Any], backward: bool | None = None) -> "Repeated":
         """A stack of what a function makes of the rows."""
         made = [f(v) for v in self]
         way = self.backward if backward is None else backward
-        return Repeated(made[: self.kept], made[self.kept :], self.more, way)
+        end = self.kept + self.rest
+        return Repeated(made[: self.kept], made[self.kept : end], self.more, way, made[end:])
 
 
 def alike(rows: Any, at: int, step: int, left: int) -> int:
@@ -80,7 +95,7 @@ def alike(rows: Any, at: int, step: int, left: int) -> int:
     if not isinstance(rows, list):
         return left
     if isinstance(rows, Repeated):
-        first = 0 if rows.backward else rows.kept - 1
+        first = rows.later if rows.backward else rows.kept - 1
         if first <= at <= first + rows.more:
             return first + rows.more - at if step > 0 else at - first
     ahead = range(at + step, at + step * (left + 1), step)
