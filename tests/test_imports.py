@@ -32,6 +32,11 @@ def test_a_gradient_loads_neither_these_nor_the_staged_engine():
     assert not [m for m in loaded if m.startswith(("lineara.linear_a", "lineara.passes"))]
 
 
+def test_the_model_of_the_demo_loads_nothing_heavy_either():
+    loaded = modules_after("from lineara.demo import model; model.hudson_bay()")
+    assert loaded.isdisjoint(HEAVY)
+
+
 def test_the_version_stands_in_one_place():
     assert importlib.metadata.version("lineara") == lineara.__version__
 

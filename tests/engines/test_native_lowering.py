@@ -10,6 +10,7 @@ import re
 
 import numpy as np
 import pytest
+from call_counts import calls
 from test_direct import prepared
 from test_native import EXACT, NATIVE, agree
 
@@ -18,6 +19,7 @@ from lineara.engines import run
 from lineara.engines.native import Native, emitted, lower, regions
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
+from lineara.python.structured_code import structured
 
 pytest.importorskip("llvmlite")
 
@@ -411,3 +413,30 @@ def test_a_process_that_lacks_a_function_of_pythons_has_no_direct_call(without_a
 
 def test_a_process_that_has_them_has_a_direct_call():
     assert lower.lowered(program("def f(x: f64;) -> (f64;) = x * x"), "f").is_direct
+
+
+def straight(n, folder):
+    """A function of 4 n operations in a row, from a file."""
+    file = folder / f"straight_{n}.py"
+    lines = ["x = x * y", "y = y + 0.5", "y = y - x", "x = np.sin(x)"] * n
+    body = "\n".join([f"    {line}" for line in (*lines, "return x + y")])
+    file.write_text(f"def straight(x, y):\n{body}\n", encoding="utf-8")
+    space: dict = {"np": np}
+    exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), space)
+    return space["straight"]
+
+
+def test_what_an_operation_calls_of_python_from_source_to_gradient(tmp_path, monkeypatch):
+    monkeypatch.setenv("LINEARA_CACHE_DIR", "off")
+    read, made = {}, {}
+    for n in (10, 20):
+        f = straight(n, tmp_path)
+
+        def reading(f=f):
+            structured.__self__.pop(f.__code__, None)
+            assert not isinstance(structured(f), str)
+
+        read[n] = calls(reading)
+        made[n] = calls(lambda f=f: lineara.jit(lineara.grad(f), engine="native")(0.3, 0.4))
+    assert read[20] - read[10] <= 40 * 95
+    assert made[20] - made[10] <= 40 * 670

@@ -472,7 +472,7 @@ def reads(b: Binding) -> Vars:
     """The free occurrences of variables in what is bound."""
     if isinstance(b, Unpack):
         return (b.arg,)
-    return occurrences(b.rhs)
+    return b.rhs.operands() if isinstance(b.rhs, Leaf) else occurrences(b.rhs)
 
 
 def may_fail(e: Leaf) -> bool:

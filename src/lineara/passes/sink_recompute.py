@@ -25,11 +25,12 @@ def delayed(d: ir.Def) -> ir.Def:
     if not place:
         return d
     drops: dict[int, list[ir.Binding]] = {}
-    for b in bindings:
+    for b in [b for b in bindings if not b.vars]:
         (v, *more) = ir.reads(b) or (None,)
-        if not b.vars and not more and v in place:
+        if not more and v in place:
             drops.setdefault(place[v], []).append(b)
-    attached = {b for of_variable in drops.values() for b in of_variable}
+    later = {bindings[i] for i in place.values()}
+    later |= {b for of_variable in drops.values() for b in of_variable}
     made: list[ir.Binding] = []
     written: set[int] = set()
 
@@ -47,7 +48,7 @@ def delayed(d: ir.Def) -> ir.Def:
         written.update(wanted)
 
     for b in bindings:
-        if not waits(b) and b not in attached:
+        if b not in later:
             write(tuple(ir.reads(b)))
             made.append(b)
     write(d.body.leaf.operands())
