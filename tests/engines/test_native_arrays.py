@@ -1,5 +1,7 @@
 """Machine code of arrays: products, sums, extrema and parts, against the interpreter."""
 
+import math
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -405,6 +407,43 @@ def test_a_position_that_is_not_there_is_an_error_as_the_interpreters():
             said.append(str(told.value))
         assert said[0] == said[1]
         assert f"index {i[1] if i[1] == 4 else i[0]} is out of bounds for axis 0" in said[0]
+
+
+PYTHONS = {
+    "sin": lambda x: math.sin(x) * math.cos(x),
+    "exp": lambda x: math.exp(x) + math.expm1(x),
+    "erf": lambda x: math.erf(x) - math.erfc(x),
+    "log": lambda x: math.log(x * x + 0.5) / math.sqrt(x * x + 1.0),
+    "atan2": lambda x: math.atan2(x, 1.0 + x * x),
+    "power": lambda x: (x * x + 1.0) ** 1.5 + x**3,
+    "divided": lambda x: 1.0 / (x + 10.0) + x % 0.75,
+}
+
+
+@pytest.mark.parametrize("name", PYTHONS)
+def test_functions_of_pythons_in_lanes_are_not_called_back(name):
+    f, x = PYTHONS[name], rng.normal(size=37)
+    for g in (f, lineara.grad(f), lineara.grad(lineara.grad(f))):
+        p, operands = definition(lineara.vmap(g), x)
+        (y,) = agree(p.program, p.name, *operands)
+        if g is f:
+            np.testing.assert_allclose(y, [f(float(v)) for v in x], rtol=1e-14)
+        kernel = NATIVE.kernel(p.program, p.name)
+        assert [what for n, what in kernel.asked if n] == []
+
+
+def test_a_lane_in_which_python_raises_is_an_error_as_the_interpreters():
+    f = lineara.vmap(lambda x: math.log(x) + math.exp(x))
+    fine, wrong, large = np.array([1.0, 2.0]), np.array([1.0, -2.0]), np.array([1.0, np.inf])
+    native, interpreted = [lineara.jit(f, engine=e) for e in ("native", "interpreter")]
+    for x in (fine, large):
+        np.testing.assert_array_equal(native(x), interpreted(x))
+    said = []
+    for g in (native, interpreted):
+        with pytest.raises(ValueError, match="domain error|expected a positive input") as e:
+            g(wrong)
+        said.append(str(e.value))
+    assert said[0] == said[1]
 
 
 @pytest.mark.parametrize(

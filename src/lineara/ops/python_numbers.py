@@ -122,13 +122,18 @@ class Own(Primitive):
             )
         return np.int64(y) if type(y) is int else np.bool_(y)
 
+    @property
+    def in_lanes(self) -> Any:
+        """The primitive that has the results of lanes where all is finite; None: Python has."""
+        return None if self.name in EVERYWHERE else self.base
+
     def of_lanes(self, args: Any, line: str, either: bool, params: dict[str, Any]) -> Any:
         """The base's results; in lanes where not all is finite, Python's result or exception."""
         spread = np.broadcast_arrays(*args)
         t = self.result(*map(type_of, spread))
-        if t.dtype.kind in "fc" and self.name not in EVERYWHERE:
+        if t.dtype.kind in "fc" and self.in_lanes:
             with np.errstate(all="ignore"):
-                y = np.array(self.base.evaluate(np, *args), t.dtype)
+                y = np.array(self.in_lanes.evaluate(np, *args), t.dtype)
                 known = np.isfinite(sum(map(abs, spread), y))
                 if self.name == "python_power":  # NumPy's power may use a square root instead
                     known &= y != 0

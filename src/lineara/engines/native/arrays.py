@@ -5,6 +5,7 @@ has NumPy's order of sums, so a primitive that sums is called back, with what Nu
 order, and where a result comes in another order the run is given up.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
@@ -18,7 +19,7 @@ from lineara.engines.native.emit import Code, Emitter
 from lineara.engines.native.matrices import OF_MATRICES, of_matrices
 from lineara.engines.native.orders import OF_LINES, of_lines
 from lineara.engines.native.python_complex import pythons_complex
-from lineara.engines.native.scalars import RULES, converted, pythons
+from lineara.engines.native.scalars import RULES, converted, intrinsic, pythons
 from lineara.engines.native.strided import (
     Plain,
     Spot,
@@ -80,6 +81,8 @@ def primitive(
         y = of_matrices(em, e, args, t, lambda: called_back(em, e, at, t))
     elif name in OF_LINES:
         y = of_lines(em, e, args, t)
+    elif kind is not None and getattr(e.primitive, "pythons", False):
+        y = by_pythons(em, e, args, at, t, kind)
     elif kind is not None:
         y = elementwise(em, e, args, t, kind, into)
     return called_back(em, e, at, t) if y is None else y
@@ -141,6 +144,54 @@ def elementwise(
         value = rule(em, kind, [at_offset(em, x, i) for x, i in zip(args, of, strict=True)])
         assert value is not None
         em.store(value, y, to)
+    return y
+
+
+def by_pythons(
+    em: Emitter,
+    e: ir.Prim,
+    args: list[Plain],
+    at: dict[ir.Var, nm.Held],
+    t: ArrayType,
+    kind: str,
+) -> nm.Arr | None:
+    """A function of Python's in lanes: another primitive's results where all is finite.
+
+    If a lane is not, all of them are called back.
+    """
+    base = getattr(e.primitive, "in_lanes", None)
+    if base is None or kind != "f64" or {nm.kind_of(type_of(x)) for x in args} != {"f64"}:
+        return None
+    slow = em.at_entry("alloca i1")
+    with em.kept([*args, *at.values()]):
+        y = elementwise(em, ir.Prim(e.args, base), args, t, kind)
+        if y is None:
+            return None
+        em.line(f"store i1 false, ptr {slow}")
+        steps = [steps_in(x, t.ndim) for x in args]
+        with em.nest(t.shape, strides_of(t.shape), *steps) as (to, *of):
+            number, infinite = em.load(y, to), em.text(nm.constant(kind, math.inf))
+            total = number
+            for x, i in zip(args, of, strict=True):
+                size = intrinsic("fabs")(em, kind, [at_offset(em, x, i)])
+                assert size is not None, "it is a f64"
+                total = nm.Num(kind, em.let(f"fadd double {em.text(total)}, {em.text(size)}"))
+            size = intrinsic("fabs")(em, kind, [total])
+            assert size is not None, "it is a f64"
+            odd = em.let(f"fcmp uge double {em.text(size)}, {infinite}")
+            if e.name == "python_power":  # NumPy's may be a square root instead
+                odd = em.let(f"or i1 {odd}, {em.let(f'fcmp oeq double {em.text(number)}, 0.0')}")
+            before = em.let(f"load i1, ptr {slow}")
+            em.line(f"store i1 {em.let(f'or i1 {before}, {odd}')}, ptr {slow}")
+        on, no = em.name("on"), em.name("no")
+        em.branch(em.let(f"load i1, ptr {slow}"), no, on)
+        em.block(no)
+        with em.kept([y]):
+            z = called_back(em, e, at, t)
+        with em.nest(t.shape, steps_of(z), strides_of(t.shape)) as (of_z, to):
+            em.store(at_offset(em, z, of_z), y, to)
+        em.jump(on)
+        em.block(on)
     return y
 
 
