@@ -399,6 +399,27 @@ def itself(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
     return converted(em, x, kind)
 
 
+def over_square(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+    """x / (x^2 + w^2) as the interpreter has it: no square overflows."""
+    if kind not in FLOATS or any([a.kind != kind for a in args]):
+        return None
+    t, (x, w) = LLVM[kind], [em.text(a) for a in args]
+    one, infinite = [em.text(constant(kind, value)) for value in (1.0, math.inf)]
+
+    def both_are(value: str) -> str:
+        sizes = [em.text(size) for a in args if (size := intrinsic("fabs")(em, kind, [a]))]
+        same = [em.let(f"fcmp oeq {t} {size}, {value}") for size in sizes]
+        return em.let(f"and i1 {same[0]}, {same[1]}")
+
+    part = em.let(f"fmul {t} {w}, {em.let(f'fdiv {t} {w}, {x}')}")
+    whole = em.let(f"fadd {t} {x}, {part}")
+    divisor = em.let(f"select i1 {both_are(infinite)}, {t} {x}, {t} {whole}")
+    y = em.let(f"fdiv {t} {one}, {divisor}")
+    return Num(
+        kind, em.let(f"select i1 {both_are(em.text(constant(kind, 0.0)))}, {t} {x}, {t} {y}")
+    )
+
+
 RULES: dict[str, Rule] = {
     "add": of_booleans(either, added),
     "subtract": subtracted,
@@ -406,6 +427,7 @@ RULES: dict[str, Rule] = {
     "divide": quotient,
     "negative": opposite,
     "square": squared,
+    "over_square": over_square,
     "reciprocal": inverted,
     "power": raised,
     "abs": size,
