@@ -276,9 +276,9 @@ def write_out(out: Any, value: Shaped, spreads: bool = False) -> Any:
         return target
     if not isinstance(target, Array):
         raise DetachError(
-            "out= is a plain array, which cannot hold the derivative of a traced "
-            f"{type_of(value)}; "
-            "make it inside the differentiated function, or leave out= away"
+            "what out= or an operator such as += writes is a plain array, which cannot hold the "
+            f"derivative of a traced {type_of(value)}; make it with np.zeros, np.array(a) or "
+            "np.copy(a), not a.copy(), in the differentiated function, or leave out= away"
         )
     if not spreads and type_of(value).shape != tuple(target.shape):
         raise ShapeError(f"out= has the shape {target.shape}, and the result is {type_of(value)}")
