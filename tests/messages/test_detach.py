@@ -89,8 +89,8 @@ def test_addition_in_place_to_a_plain_array(said):
     found = said(lambda: grad(f)(np.ones(2)))
     assert found == (
         "DetachError: what out= or an operator such as += writes is a plain array, which cannot "
-        "hold the derivative of a traced f64[2]; make it with np.zeros, np.array(a) or np.copy(a), not "
-        "a.copy(), in the differentiated function, or leave out= away"
+        "hold the derivative of a traced f64[2]; make it with np.zeros, np.array(a) or np.copy(a), "
+        "not a.copy(), in the differentiated function, or leave out= away"
         "\n  at f: y += x"
     )
 
@@ -103,8 +103,8 @@ def test_out_plain(said):
     found = said(lambda: grad(f)(np.ones(2)))
     assert found == (
         "DetachError: what out= or an operator such as += writes is a plain array, which cannot "
-        "hold the derivative of a traced f64[2]; make it with np.zeros, np.array(a) or np.copy(a), not "
-        "a.copy(), in the differentiated function, or leave out= away"
+        "hold the derivative of a traced f64[2]; make it with np.zeros, np.array(a) or np.copy(a), "
+        "not a.copy(), in the differentiated function, or leave out= away"
         "\n  at f: np.add(x, x, out=plain)"
     )
 
@@ -117,8 +117,8 @@ def test_out_plain_of_a_sum(said):
     found = said(lambda: grad(f)(np.ones(2)))
     assert found == (
         "DetachError: what out= or an operator such as += writes is a plain array, which cannot "
-        "hold the derivative of a traced f64[]; make it with np.zeros, np.array(a) or np.copy(a), not "
-        "a.copy(), in the differentiated function, or leave out= away"
+        "hold the derivative of a traced f64[]; make it with np.zeros, np.array(a) or np.copy(a), "
+        "not a.copy(), in the differentiated function, or leave out= away"
         "\n  at f: np.sum(x, out=plain[0, ...])"
     )
 
