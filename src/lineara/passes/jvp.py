@@ -133,6 +133,7 @@ class _Jvp:
         self.judge = Judge(program, name, run.known)
         self.needed: list[Wanted] = []
         self.places: dict[ir.Var, Place] = {}
+        self.tags: dict[ir.Var, ir.Inj] = {}  # what is bound to a value of a sum
         taken = [v.name for v in ir.binders(self.d)]
         self.out = Emitter(ir.Names(taken))
 
@@ -202,7 +203,7 @@ class _Jvp:
     ) -> list[ir.Var | None]:
         """A tangent for every occurrence, zero for a constant; None for integers and booleans."""
         pairs = zip(args, self.known(phi, args, later), strict=True)
-        return [d or (self.zero(a.type) if self.has_tangent(a.type) else None) for a, d in pairs]
+        return [d or (self.zero_of(a) if self.has_tangent(a.type) else None) for a, d in pairs]
 
     def known(
         self, phi: Phi, args: Sequence[ir.Var], later: Iterable[ir.Var] = ()
@@ -285,7 +286,7 @@ class _Jvp:
             e = ir.Prim(tuple(parts), p.view.primitive, p.view.params)  # type: ignore[arg-type]
             return self.out.bind(tangent(v.name), u, e, linear=True)
         of = zip(p.of, parts, strict=True)
-        parts = [self.zero(x.type) if d is None else d for x, d in of]
+        parts = [self.zero_of(x) if d is None else d for x, d in of]
         e = ir.Tup(tuple(parts), True, getattr(self.program.unfold(v.type), "fields", None))  # type: ignore[arg-type]
         return self.out.bind(tangent(v.name), u, e, linear=True)
 
@@ -350,6 +351,8 @@ class _Jvp:
             self.place(b)
             return
         self.place(b)
+        if isinstance(b, ir.Let) and isinstance(b.rhs, ir.Inj):
+            self.tags[b.vars[0]] = b.rhs
         if constant or isinstance(b, ir.Unpack):
             self.out.bindings.append(b)
             return
@@ -576,6 +579,15 @@ class _Jvp:
         u = self.tangent_type(t)
         return self.out.bind("dy", u, ir.zero(u), linear=True)
 
+    def zero_of(self, x: ir.Var) -> ir.Var:
+        """A zero tangent for a value; it has its tag, where that is known."""
+        e = self.tags.get(self.named(x))
+        if e is None or not self.has_tangent(x.type):
+            return self.zero(x.type)
+        (payload,) = e.args
+        d = self.zero_of(payload)
+        return self.bind(x, ir.Inj((d,), e.tag, self.tangent_type(x.type)))
+
     def bind(self, y: ir.Var, e: ir.Leaf) -> ir.Var:
         """The tangent of y, which is bound to a leaf."""
         return self.out.bind(tangent(y.name), self.tangent_type(y.type), e, linear=True)
@@ -590,7 +602,7 @@ class _Jvp:
         """A tangent has the tag of its value."""
         (d,) = self.operands(phi, e.args)
         if isinstance(e, ir.Inj):
-            d = self.zero(e.args[0].type) if d is None else d
+            d = self.zero_of(e.args[0]) if d is None else d
             return self.bind(y, ir.Inj((d,), e.tag, self.tangent_type(y.type)))
         assert d is not None
         return self.bind(y, ir.Proj((d,), e.tag))

@@ -18,7 +18,7 @@ from lineara.engines.memory import Deaths, deaths
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.demand import Demand
 from lineara.engines.native.places import Places, Reached
-from lineara.facts.types import ArrayType, Product, Sum, Type, show
+from lineara.facts.types import ArrayType, Product, Stack, Sum, Type, show
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call
 from lineara.linear_a.check import Judge
@@ -363,7 +363,10 @@ class Emitter(Code):
         """The values of a leaf."""
         match e:
             case ir.Prim():
-                return [self.primitive(e, args, at, self.array_type(types[0]))]
+                t = self.program.unfold(types[0])
+                if e.name == "add" and not isinstance(t, ArrayType):
+                    return [self.sum_of(e, t, *args)]
+                return [self.primitive(e, args, at, self.array_type(t))]
             case ir.Ret() | ir.Copy():
                 return args
             case ir.Lit(value=value):
@@ -378,8 +381,9 @@ class Emitter(Code):
                 (payload,) = self.in_order(args)
                 items = [payload if i == tag else None for i in range(len(whole.items))]
                 return [nm.Tag(nm.constant("i64", tag), tuple(items))]
-            case ir.Proj(tag=tag) if isinstance(args[0], nm.Tag) and args[0].items[tag] is not None:
-                return [args[0].items[tag]]
+            case ir.Proj(tag=tag):
+                item = args[0].items[tag] if isinstance(args[0], nm.Tag) else None
+                return [self.zero(types[0]) if item is None else item]
             case ir.Accum() | ir.Put():
                 args[:] = self.in_order(args)
                 return [self.written(e, args, at, self.array_type(types[0]), mine[0])]
@@ -399,6 +403,38 @@ class Emitter(Code):
     ) -> set[int]:
         """Bindings of a block that are emitted together, from one on; those that are done."""
         raise NotImplementedError
+
+    def sum_of(self, e: ir.Prim, t: Type, x: nm.Held, y: nm.Held) -> nm.Held:
+        """The sum of two values of any type; of an alternative that one cannot be it is the other.
+
+        What is zero has the tag -1, so a sum has the tag of either value that is not.
+        """
+        t = self.program.unfold(t)
+        if x is nm.NIL or x is None:
+            return y
+        if y is nm.NIL or y is None:
+            return x
+        if isinstance(t, ArrayType):
+            a, b = ir.Var("a", t), ir.Var("b", t)
+            e = ir.Prim((a, b), e.primitive)
+            return self.primitive(e, [x, y], {a: x, b: y}, self.array_type(t))
+        if not isinstance(t, Product | Sum):
+            raise nm.Refused(f"it calculates with a whole {show(t)}")
+        assert isinstance(x, nm.Tup | nm.Tag)
+        assert isinstance(y, nm.Tup | nm.Tag)
+        items: list[nm.Held] = []
+        with self.kept([x, y]), self.kept(items):
+            for s, *pair in zip(t.items, x.items, y.items, strict=True):
+                items.append(self.sum_of(e, s, *pair))
+        if isinstance(x, nm.Tup) or isinstance(y, nm.Tup):
+            return nm.Tup(tuple(items))
+        if x.tag == y.tag:
+            return nm.Tag(x.tag, tuple(items))
+        assert isinstance(x.tag, nm.Num)
+        assert isinstance(y.tag, nm.Num)
+        either = self.outside("llvm.smax.i64", "i64 (i64, i64)")
+        tag = self.let(f"call i64 {either}(i64 {self.text(x.tag)}, i64 {self.text(y.tag)})")
+        return nm.Tag(nm.Num("i64", tag), tuple(items))
 
     def written(
         self, e: ir.Part, args: list[nm.Held], at: dict[ir.Var, nm.Held], t: ArrayType, mine: bool
@@ -438,6 +474,8 @@ class Emitter(Code):
     def zero(self, t: Type) -> nm.Held:
         """Zeros of a type."""
         t = self.program.unfold(t)
+        if isinstance(t, Sum | Stack):
+            return nm.NIL
         if isinstance(t, Product):
             return nm.Tup(tuple([self.zero(item) for item in t.items]))
         t = self.array_type(t)

@@ -19,7 +19,7 @@ from lineara.engines.native import stacks
 from lineara.engines.native.emit import INDEX, Emitter
 from lineara.engines.native.places import Reached
 from lineara.engines.native.strided import steps_of
-from lineara.facts.types import ArrayType
+from lineara.facts.types import ArrayType, Type
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.branches import Case, Choice, Cond, Switch
 from lineara.linear_a.calls import Sized
@@ -137,15 +137,15 @@ class Meeting:
 
     def __init__(self, em: Emitter, ways: int) -> None:
         self.em = em
-        self.copies: list[list[tuple[nm.Arr, nm.Arr]]] = [[] for _ in range(ways)]
+        self.copies: list[list[tuple[nm.Arr | nm.Nil, nm.Arr]]] = [[] for _ in range(ways)]
         self.choices: list[tuple[str, str, list[nm.Num]]] = []
 
     def of(self, values: Sequence[nm.Held]) -> nm.Held:
         """What stands for the values of the branches; None is one that is never looked at."""
         there = [v for v in values if v is not None]
-        if not there:
-            return None
-        first = there[0]
+        first = next((v for v in there if v is not nm.NIL), nm.NIL if there else None)
+        if first is None or first is nm.NIL:
+            return first
         if all([v == first for v in there]) and (len(there) > 1 or self.everywhere(first)):
             return first
         if isinstance(first, nm.Num):
@@ -157,7 +157,7 @@ class Meeting:
             columns = [self.of([self.item(v, i) for v in values]) for i in range(len(first.items))]
             return nm.Tup(tuple([c for c in columns if c is not None]))
         if isinstance(first, nm.Tag):
-            tag = self.of([v.tag if isinstance(v, nm.Tag) else None for v in values])
+            tag = self.of([self.tag(v) for v in values])
             assert isinstance(tag, nm.Num)
             return nm.Tag(
                 tag,
@@ -173,9 +173,15 @@ class Meeting:
             return first._replace(n=n, base=base)
         raise nm.Refused("a branch chooses between stacks")
 
+    def tag(self, value: nm.Held) -> nm.Held:
+        """Which alternative a value is; zero is none of them."""
+        if isinstance(value, nm.Tag):
+            return value.tag
+        return nm.constant("i64", -1) if value is nm.NIL else None
+
     def item(self, value: nm.Held, i: int) -> nm.Held:
         """A part of a product or an alternative."""
-        return value.items[i] if isinstance(value, nm.Tup | nm.Tag) else None
+        return value.items[i] if isinstance(value, nm.Tup | nm.Tag) else value
 
     def everywhere(self, value: nm.Held) -> bool:
         """Whether a value of one branch is told without a register of it."""
@@ -195,7 +201,7 @@ class Meeting:
         with self.em.kept(values):
             y = self.em.array(t, fresh=True)._replace(as_numpys=t.ndim < 2)
         for copies, value in zip(self.copies, values, strict=True):
-            if isinstance(value, nm.Arr):
+            if isinstance(value, nm.Arr | nm.Nil):
                 copies.append((value, y))
         return y
 
@@ -216,7 +222,10 @@ def met(
     for i, tail in enumerate(tails):
         em.block(tail)
         for source, into in meeting.copies[i]:
-            em.copy(source, into)
+            if isinstance(source, nm.Arr):
+                em.copy(source, into)
+            else:
+                em.cleared(into)
         texts.append([em.text(numbers[i]) for _, _, numbers in meeting.choices])
         ends.append(em.label)
         em.jump(after)
@@ -394,22 +403,35 @@ class Step:
         self.longest: float = self.spent * max(self.most, 1)
         is_long = self.longest >= LONG
         self.asks: int | None = between_questions(self.spent) if is_long else None
+        self.counts_down: bool = e.direction == "rev" and count.affine is None
+
+    def enter(self, done: str) -> None:
+        """A round begins, after so many; where their number is not told it counts those to come."""
+        em = self.em
+        self.r.register = done
+        if self.counts_down:
+            last = em.let(f"sub i64 {em.text(self.count)}, 1")
+            self.r.register = em.let(f"sub i64 {last}, {done}")
 
     def position(self) -> nm.Num:
         """Where the rows of the round are."""
         i = nm.Affine(0, ((self.r, 1),))
-        if self.e.direction == "fwd":
+        if self.e.direction == "fwd" or self.counts_down:
             return nm.Num("i64", affine=i)
-        if self.count.affine is not None:
-            return nm.Num("i64", affine=self.count.affine.plus(nm.Affine(-1)).plus(i, -1))
-        em = self.em
-        last = em.let(f"sub i64 {em.text(self.count)}, 1")
-        return nm.Num("i64", em.let(f"sub i64 {last}, {self.r.register}"))
+        assert self.count.affine is not None
+        return nm.Num("i64", affine=self.count.affine.plus(nm.Affine(-1)).plus(i, -1))
+
+    def row(self, x: nm.Held, t: Type, i: nm.Num) -> nm.Held:
+        """What the round gets of a stack."""
+        if x is nm.NIL:
+            return self.em.zero(t)
+        return x if x is nm.UNREAD else stacks.row(self.em, x, i)
 
     def __call__(self, numbers: Sequence[nm.Num | None]) -> list[nm.Held]:
         """The results of the body, given the numbers that are carried."""
         i = self.position()
-        rows = [x if x is nm.UNREAD else stacks.row(self.em, x, i) for x in self.xs]
+        formals = self.em.program.defs[self.e.body].params[len(self.e.args) - len(self.xs) :]
+        rows = [self.row(x, v.type, i) for x, v in zip(self.xs, formals, strict=True)]
         given = [*self.ks, *self.carried.values(numbers), *rows]
         with self.em.repeated(self.most):
             results = self.em.call(self.e.body, given, self.wanted)
@@ -523,7 +545,6 @@ def once(
     if not step.asks and step.r.n is None and step.longest >= SHORT:
         asked(em, em.let(f"icmp ugt i64 {total}, {int(SHORT / step.spent)}"))
     registers = loop.begin(first)
-    step.r.register = registers[0]
     numbers: list[nm.Num | None] = []
     for i, x in enumerate(begun):
         if isinstance(x, nm.Arr) or x is None:
@@ -543,6 +564,7 @@ def once(
         more = em.let(f"and i1 {more}, {em.let(f'xor i1 {every}, true')}")
     em.branch(more, body, after)
     em.block(body)
+    step.enter(registers[0])
     if step.asks:
         interrupted(em, registers[0], step.asks)
     with em.round_of_loop() as reached:

@@ -185,8 +185,13 @@ class Stk(NamedTuple):
     row: "Held"
 
 
+class Nil:
+    """The zero of a sum or of a stack: it has the tag and the rows of what it is added to."""
+
+
+NIL = Nil()
 # A column and what is read again stand in rows only; None is what a value of a sum cannot be.
-Held = Num | Arr | Tup | Tag | Stk | Column | Read | None
+Held = Num | Arr | Tup | Tag | Stk | Nil | Column | Read | None
 
 
 def buffers(value: Held) -> Iterator[Buffer]:

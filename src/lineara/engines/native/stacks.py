@@ -56,8 +56,6 @@ class Rows:
         if backwards and whole is not None:
             last = whole.plus(nm.Affine(-1))
             self.turned = nm.Num("i64", affine=last.plus(itself, -1))
-        elif backwards and self.grows:
-            raise nm.Refused("a loop goes back over the rounds of a while loop and stacks values")
         if self.grows:
             self.used, self.capacity = [em.at_entry("alloca i64") for _ in range(2)]
             for place in (self.used, self.capacity):
@@ -103,8 +101,8 @@ class Rows:
 
     def stored(self, value: nm.Held) -> nm.Held:
         """What stands for a value in the row."""
-        if value is None:
-            return None
+        if value is None or value is nm.NIL:
+            return value
         if isinstance(value, nm.Num):
             known = value.constant is not None or value.affine is not None
             if known:
@@ -329,7 +327,7 @@ def read(em: Emitter, part: nm.Held, r: nm.Round, i: nm.Num, at: nm.Num) -> nm.H
             assert part.round.n is not None, "its columns have as many rows for each of these"
             base = scaled(em, at, part.round.n)
         return nm.Stk(part.round, n, base, through(em, part.row, r, i))
-    return None
+    return part
 
 
 def through(em: Emitter, part: nm.Held, r: nm.Round, i: nm.Num) -> nm.Held:
