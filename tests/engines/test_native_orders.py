@@ -85,3 +85,20 @@ def test_nothing_has_no_extreme_place():
     x = np.zeros((0, 3))
     p = lineara.trace(lambda x: np.all(x, axis=0), x)
     agree(p.program, p.name, *p.operands((x,)))
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_where_elements_would_stand_is_numpys_and_python_is_not_asked(seed):
+    draw = np.random.default_rng(seed)
+    x = np.sort(draw.choice([0.0, -0.0, 1.5, -np.inf, np.inf, np.nan, 2.0, -3.0], seed % 12))
+    keys = draw.choice([0.0, 1.5, 1.6, -np.inf, np.inf, np.nan, -3.0, 2.0], (3, 4))
+    pairs = [(x, keys[0, 1]), (x, keys.T), (x, np.array([2, -3])), (x, 1)]
+    pairs += [(x.astype("f4"), keys.astype("f4")), (np.sort(draw.integers(-3, 3, 7)), np.int64(1))]
+    for a, v in pairs:
+        p = lineara.trace(
+            lambda a, v: [np.searchsorted(a, v, side=side) for side in ("left", "right")], a, v
+        )
+        found = agree(p.program, p.name, *p.operands((a, v)))
+        for y, side in zip(found, ("left", "right"), strict=True):
+            np.testing.assert_array_equal(y, np.searchsorted(a, v, side=side))
+        assert not NATIVE.code(p.program, p.name).sites

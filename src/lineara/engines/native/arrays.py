@@ -17,7 +17,7 @@ from lineara.engines.native import folds, running
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.emit import Code, Emitter
 from lineara.engines.native.matrices import OF_MATRICES, of_matrices
-from lineara.engines.native.orders import OF_LINES, of_lines
+from lineara.engines.native.orders import OF_LINES, of_lines, searched
 from lineara.engines.native.python_complex import pythons_complex
 from lineara.engines.native.scalars import RULES, converted, intrinsic, pythons
 from lineara.engines.native.strided import (
@@ -619,6 +619,7 @@ OF_ARRAYS: dict[str, Shaping] = {
     "matmul": by_fold(folds.multiplied),
     "einsum": by_fold(folds.contracted),
     "cumsum": by_fold(running.summed),
+    "searchsorted": lambda em, e, args, at, t: searched(em, e, args, t),
 }
 STRIDED = {"sum", "ties", "max", "min", "matmul", "einsum", "cumsum", "permute_dims", "index",
            "broadcast_to", "concat", "stack", "scatter", *OF_LINES, *OF_MATRICES}  # fmt: skip

@@ -3,6 +3,7 @@
     argsort.kind.n          the places in ascending order, equal elements in the order they have
     argmax.kind.n, argmin   the first place of the largest or the least element
     any.kind.n, all         whether one element, or each, is true
+    left.kind.n, right      where an element would stand in a line that is in ascending order
 
 Each is a function of the module for one line, and NaN is what it is to NumPy: the largest and the
 last, the extreme one.  All are exact.
@@ -17,7 +18,8 @@ from lineara.engines.native import numbers as nm
 from lineara.engines.native.emit import Emitter
 from lineara.engines.native.factors import Function, called
 from lineara.engines.native.numbers import strides_of
-from lineara.engines.native.strided import Plain, steps_of, type_of, view
+from lineara.engines.native.scalars import converted
+from lineara.engines.native.strided import Plain, at_offset, steps_of, type_of, view
 from lineara.facts.types import ArrayType
 from lineara.linear_a import syntax as ir
 
@@ -165,6 +167,26 @@ def truth(name: str) -> Callable[[str, int], OfLine]:
     return of
 
 
+def search(side: str, kind: str, n: int) -> OfLine:
+    """y becomes the place before the first element of x that is not before s, or is after it."""
+    f = OfLine(side, kind, n, "xys")
+    low, high = f.cell(0), f.cell(n)
+    t = nm.IN_MEMORY[kind]
+    key = f.let(f"load {t}, ptr %s")
+    with f.loop("0", str(n.bit_length())):
+        i, j = map(f.get, (low, high))
+        is_open = f.let(f"icmp slt i64 {i}, {j}")
+        middle = f.let(f"lshr i64 {f.let(f'add i64 {i}, {j}')}, 1")
+        x = f.number(f.let(f"select i1 {is_open}, i64 {middle}, i64 0"))
+        later = f.before(x, key) if side == "left" else f.let(f"xor i1 {f.before(key, x)}, true")
+        up = f.let(f"and i1 {is_open}, {later}")
+        f.put(f.let(f"select i1 {up}, i64 {f.let(f'add i64 {middle}, 1')}, i64 {i}"), low)
+        stays = f.let(f"xor i1 {is_open}, true")
+        f.put(f.let(f"select i1 {f.let(f'or i1 {up}, {stays}')}, i64 {j}, i64 {middle}"), high)
+    f.put(f.get(low), "%y")
+    return f
+
+
 OF_LINES: dict[str, Callable[[str, int], OfLine]] = {
     "argsort": argsort,
     **{name: extreme(name) for name in ("argmax", "argmin")},
@@ -216,4 +238,24 @@ def of_lines(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType) -> Plain 
     return view(y, t, "", [strides_of(y.type.shape)[i] for i in back])
 
 
-__all__ = ["OF_LINES", "of_lines"]
+def searched(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType) -> Plain | None:
+    """Where elements would stand in a line."""
+    side = e.params.get("side", "left")
+    if len(args) != 2 or {*e.params} - {"side"} or side not in ("left", "right"):
+        return None
+    (x, v), (kind, of_key) = args, [nm.kind_of(type_of(a)) for a in args]
+    fits = kind == of_key in ("f64", "f32", "i64") or (kind, of_key) == ("f64", "i64")
+    if not isinstance(x, nm.Arr) or x.type.ndim != 1 or not fits:
+        return None
+    assert kind is not None, "it fits"
+    f = search(side, kind, x.type.size)
+    with em.kept(args):
+        y = em.array(t)
+        with em.nest(t.shape, steps_of(v), strides_of(t.shape)) as (i, j):
+            key = converted(em, at_offset(em, v, i), kind)
+            assert key is not None, "it fits"
+            called(em, f, [em.address(x), em.address(y, j), em.boxed(key)])
+    return y if t.shape else em.load(y)
+
+
+__all__ = ["OF_LINES", "of_lines", "searched"]
