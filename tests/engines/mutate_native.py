@@ -31,8 +31,9 @@ from mutate import faults as of_python  # noqa: E402
 KEEPING = ("cache", "emitted", "machine_code")
 TESTS = (
     "native", "native_arrays", "native_regions", "native_primal", "native_report",
-    "native_memory", "native_lowering", "native_matrices", "native_orders", "direct", "adaptive",
-    "seam",
+    "native_memory", "native_lowering", "native_matrices", "native_orders", "native_rows",
+    "native_kinds", "native_loops", "native_products", "native_scalars", "native_spliced",
+    "native_pieces", "into", "direct", "adaptive", "seam",
 )  # fmt: skip
 SLOW = ("random_functions_and_their", "threads", "is_interrupted", "twenty")
 OTHER = {

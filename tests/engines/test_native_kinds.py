@@ -4,7 +4,9 @@ Exact, they have the interpreter's bits; by default sums are within the bound of
 """
 
 import cmath
+import itertools
 import math
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from test_native import bits
 import lineara
 from lineara.engines import run
 from lineara.engines.native import Native
+from lineara.engines.native.python_complex import WRITTEN, is_pythons_complex
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
 
@@ -435,6 +438,38 @@ def test_pythons_complex_numbers_have_pythons_bits_and_exceptions(name):
         for w in COMPLEX[::5]:
             assert outcome(jitted, complex(z), complex(w)) == outcome(f, complex(z), complex(w))
     agree(f, complex(COMPLEX[0]), complex(COMPLEX[1]))
+
+
+def rounded_once(z, w):
+    """A product as a fused multiply-add makes it."""
+
+    def fused(x, y, rounded):
+        return float(Fraction(x) * Fraction(y) + Fraction(rounded))
+
+    return complex(fused(z.real, w.real, -z.imag * w.imag), fused(z.real, w.imag, z.imag * w.real))
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_a_python_of_other_bits_is_not_imitated(name, monkeypatch):
+    """Another rounding at one of the points is enough."""
+    asked, (pythons, written) = is_pythons_complex.__wrapped__, WRITTEN[name]
+    assert asked(name)
+    for one in (0, 150, 297):
+        for k in range(2):
+            call = itertools.count()
+
+            def other(z, w, k=k, one=one, call=call):
+                y = complex(written(z, w))
+                off = [y.real, y.imag]
+                if next(call) == one:
+                    off[k] = math.nextafter(off[k], math.inf)
+                return complex(*off)
+
+            monkeypatch.setitem(WRITTEN, name, (pythons, other))
+            assert not asked(name)
+    if name == "python_multiply":
+        monkeypatch.setitem(WRITTEN, name, (pythons, rounded_once))
+        assert not asked(name)
 
 
 def test_complex_numbers_go_in_and_out_of_calls():

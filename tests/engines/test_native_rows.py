@@ -169,19 +169,137 @@ def check(f, args, monkeypatch):
             assert not none
             through_memory = run(p.program, p.name, *values, engine=engine).results
     assert bits(ours) == bits(through_memory)
+    for words in told:  # less than two blocks are one
+        n = int(words.partition(" over ")[2].split()[0].replace(",", ""))
+        assert ("at a time" in words) == (n >= 2 * row_blocks.BLOCK)
     return told
 
 
 @pytest.mark.parametrize("kind", ["float64", "hard", "float32"])
-def test_random_rows_have_the_interpreters_values(kind, request, monkeypatch):
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("way", [0, 1], ids=["values", "gradient"])
+def test_random_rows_have_the_interpreters_values(kind, seed, way, monkeypatch):
     monkeypatch.setattr(rows, "MANY", 20)
     monkeypatch.setattr(row_blocks, "BLOCK", 64)
-    programs, fused = 40 if request.config.option.all else 3, 0
-    for seed in range(programs):
-        f = Random(seed, (131, 64, 257, 20, 100, 200)[seed % 6])
-        for g in both(f):
-            fused += bool(check(g, f.arguments(kind), monkeypatch))
-    assert fused > programs
+    f = Random(seed, (131, 64, 257, 20, 100, 200)[seed % 6])
+    assert check(both(f)[way], f.arguments(kind), monkeypatch)
+
+
+# --- which lines ----------------------------------------------------------------------------------
+
+N = 131
+ROWS = np.linspace(-1.0, 1.0, 4 * N).reshape(N, 4)
+CONSTANTS = np.linspace(-2.0, 2.0, 21).reshape(7, 3)
+PICKED = np.arange(N) * 5 % 7 - 3
+
+
+def written(y, part, value, adds):
+    """A copy, a part of which was written."""
+    new = y.copy()
+    if adds:
+        new[part] += value
+    else:
+        new[part] = value
+    return new
+
+
+def scattered(at, rows):
+    out = np.zeros((7, 3))
+    np.add.at(out, at, rows)
+    return out
+
+
+LINES = {  # of y and z, which other lines make: (131, 4) and (131, 3)
+    "columns": lambda y, z, *_: y[:, 1:3],
+    "a column": lambda y, z, *_: y[:, -1],
+    "columns backwards": lambda y, z, *_: y[..., ::-1],
+    "an axis more": lambda y, z, *_: y[:, None, :2] * z[:, :, None],
+    "axes exchanged": lambda y, z, *_: y.T + z[:, 0],
+    "another shape": lambda y, z, *_: y.reshape(N, 2, 2)[:, 1],
+    "shapes after a transpose": lambda y, z, *_: y.T.reshape(2, 2, N)[0],
+    "stacked": lambda y, z, *_: np.stack([y[:, 0], z[:, 1], y[:, 3]], axis=1),
+    "stacked in front": lambda y, z, *_: np.stack([y[:, 0], z[:, 1]]),
+    "joined": lambda y, z, *_: np.concatenate([y, z], axis=1),
+    "joined of two kinds": lambda y, z, *_: np.concatenate([y > 0, z], axis=1),
+    "broadcast": lambda y, z, w, *_: np.broadcast_to(w, (N, 3)) * y[:, :1],
+    "a sum in a row": lambda y, z, *_: np.sum(y, axis=1),
+    "a sum of two axes": lambda y, z, *_: np.sum(y.reshape(N, 2, 2), axis=(1, 2)),
+    "a largest one": lambda y, z, *_: np.max(y, axis=1) - np.min(z, axis=1),
+    "a sum of whole numbers": lambda y, z, w, t, a, p: np.sum(p * 3 - 1, axis=1) * y[:, 0],
+    "added in place": lambda y, z, *_: written(y, np.s_[:, 1:3], z[:, :2], True),
+    "put": lambda y, z, *_: written(y, np.s_[:, -1], z[:, 1], False),
+    "a choice": lambda y, z, *_: np.where(y[:, :3] > z, y[:, 1:], 0.25 * z),
+    "a function of two": lambda y, z, *_: np.arctan2(y[:, :3], z),
+    "a function of a number": lambda y, z, w, *_: np.hypot(y, w[0]),
+    "a function after another": lambda y, z, *_: np.exp(-(np.sin(y) ** 2)) / (1 + np.exp(y)),
+    "a cross product": lambda y, z, *_: np.cross(y[:, 1:], z),
+    "rows of a table": lambda y, z, w, t, a, p: t[a] * z,
+    "rows of a constant": lambda y, z, w, t, a, p: CONSTANTS[a] * z,
+    "a constant's places": lambda y, z, w, t, a, p: t[PICKED] * z,
+    "a place of rows": lambda y, z, w, t, a, p: t[a, 1] + y[:, 0],
+    "two rows each": lambda y, z, w, t, a, p: np.sum(t[p], axis=1) * z,
+    "rows of the text": lambda y, z, *_: y * ROWS,
+    "truth": lambda y, z, *_: (y[:, :3] > 0.1) & ~(z < y[:, 1:]),
+}
+OTHERS = {  # what is in part no line
+    "two tables": lambda y, z, w, t, a, p: t[a] * z + (t * 0.5)[a],
+    "wide": lambda y, z, *_: (y[:, :, None] * np.concatenate([y, z], axis=1)[:, None])[:, -1],
+    "numbers without rows": lambda y, z, w, t, *_: z * np.sum(t[:, :, None] * w, axis=(0, 1)),
+    "a table without rows": lambda y, z, w, t, *_: z * (t * w)[-1] + np.concatenate([t, t])[3],
+    "whole numbers in a row": lambda y, z, w, t, a, p: np.max(p * 3, axis=1) * y[:, 0],
+    "rows backwards": lambda y, z, *_: y[::-1, :3] * z,
+    "some rows": lambda y, z, *_: y[1:, :3] * z[:-1] + y[0, 0],
+    "rows joined": lambda y, z, *_: np.concatenate([y[:, :3], z]) * 2.0,
+    "rows folded into rows": lambda y, z, *_: (y * 2.0).reshape(2 * N, 2)[:N],
+    "some rows written": lambda y, z, *_: written(y, np.s_[3:, :3], z[3:], False),
+    "added at positions": lambda y, z, w, t, a, p: scattered(a, z * 2.0),
+    "added twice": lambda y, z, w, t, a, p: scattered(a, z + t[a]) + scattered(a, t[a] * 2.0),
+    "a sum over rows": lambda y, z, *_: np.sum(y * 2.0, axis=0),
+    "extrema over rows": lambda y, z, *_: np.max(y, axis=0)[:3] - np.min(z * 2.0, axis=0),
+}
+
+
+def of_lines(line):
+    def f(x, w, table, at, pairs):
+        return line(x[:, ::-1] * w[0] + 0.5, x[:, 1:] - w, w, table, at, pairs) * 2.0
+
+    return f
+
+
+@pytest.mark.parametrize("kind", ["hard", "float32"])
+@pytest.mark.parametrize("line", [*LINES, *OTHERS])
+def test_each_line_of_rows_is_in_one_region_with_those_around_it(line, kind, monkeypatch):
+    monkeypatch.setattr(rows, "MANY", 20)
+    monkeypatch.setattr(row_blocks, "BLOCK", 64)
+    f = of_lines({**LINES, **OTHERS}[line])
+    told = check(f, Random(2, N).arguments(kind), monkeypatch)
+    if line in LINES and kind == "hard":
+        assert len(told) == 1
+        assert len(told[0].partition("stored: ")[2].split(", ")) == 1
+
+
+def after_a_branch(x, w, table, at, pairs):
+    if w[0] > 0.0:
+        y, z = x * 2.0, x[:, 1:] + 1.0
+    else:
+        y, z = x + w[1], x[:, 1:] * 3.0
+    return np.sin(y[:, ::-1][:, :3] * z) + w
+
+
+REGIONS = {  # how many regions there are, which begin where something moves and leave reads alone
+    "numbers at positions": (1, lambda x, w, t, a, p: (t[a, 1] * x[:, 0] + 1.0) * t[a, 0]),
+    "after a branch": (3, after_a_branch),
+    "what is read is folded": (0, lambda x, *_: x[:, 1:].sum(axis=0) * x[:, 1:].max(axis=0)),
+    "nothing moves": (0, lambda x, w, *_: (x * w[0] + 1.0) / (2.0 + x * x)),
+}
+
+
+@pytest.mark.parametrize("name", REGIONS)
+def test_where_regions_begin(name, monkeypatch):
+    monkeypatch.setattr(rows, "MANY", 20)
+    monkeypatch.setattr(row_blocks, "BLOCK", 64)
+    count, f = REGIONS[name]
+    assert len(check(f, Random(2, N).arguments("hard"), monkeypatch)) == count
 
 
 # --- positions that are not there -----------------------------------------------------------------
@@ -202,17 +320,25 @@ def placed(x, table, at, more, i):
     return np.sum(table[more] * z * z[:, :1])
 
 
+def placed_in_a_branch(x, table, at, more, i):
+    """The same; the place is in a branch."""
+    y = table[at] * x
+    z = y[:, ::-1] + (x[i] if x[0, 0] < 9.0 else x[i + 1])
+    return np.sum(table[more] * z * z[:, :1])
+
+
+@pytest.mark.parametrize("f", [placed, placed_in_a_branch])
 @pytest.mark.parametrize("derived", [lambda f: f, lambda f: lineara.grad(f, (0, 1))])
 @pytest.mark.parametrize("first", [5, -5, 7, -8, 2**62, -(2**63)])
 @pytest.mark.parametrize("second", [0, 9])
 @pytest.mark.parametrize("i", [-1, 300, 301])
-def test_the_first_position_that_is_not_there_is_told(derived, first, second, i):
+def test_the_first_position_that_is_not_there_is_told(f, derived, first, second, i):
     rng = np.random.default_rng(0)
     x, table = rng.normal(size=(300, 3)), rng.normal(size=(7, 3))
     at, more = rng.integers(0, 7, (2, 300))
     at[211], more[3] = first, second
     args = x, table, at, more, i
-    f = derived(placed)
+    f = derived(f)
     ours, expected = outcome(f, args, "native"), outcome(f, args, "interpreter")
     if not isinstance(expected[0], type):
         ours, expected = [[b[:2] for b in bits_of_each(o)] for o in (ours, expected)]

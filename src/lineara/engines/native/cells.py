@@ -73,7 +73,7 @@ class Table:
         self.em = em
         self.n: int = 0
         self.outside: dict[ir.Var, nm.Held] = dict(env)
-        self.inside: dict[ir.Var, Cells] = {}
+        self.inside: dict[ir.Var, Cells | None] = {}
         self.known: dict[object, Cell | None] = {}  # what is known of equal cells
         self.order: list[Cell] = []
 
@@ -86,10 +86,7 @@ class Table:
     def cells(self, v: ir.Var) -> Cells | None:
         """The cells of a variable that is there."""
         if v not in self.inside:
-            made = self.loaded(v)
-            if made is None:
-                return None
-            self.inside[v] = made
+            self.inside[v] = self.loaded(v)
         return self.inside[v]
 
     def loaded(self, v: ir.Var) -> Cells | None:

@@ -8,6 +8,7 @@ import cmath
 import ctypes
 import functools
 import math
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -120,23 +121,8 @@ OF_COMPLEX: dict[str, Callable[..., Num | None]] = {
 def is_pythons_complex(name: str) -> bool:
     """Whether Python was compiled so that it rounds each product: the same bits at many points."""
     points = [complex(math.sin(k) * 2 ** (k % 7), math.cos(3 * k)) for k in range(1, 300)]
-    pairs = [*pairwise(points)]
-    if name == "python_multiply":
-        return all([z * w == _product(z, w) for z, w in pairs])
-    if name == "python_divide":
-        return all([z / w == _quotient(z, w) for z, w in pairs])
-    if name == "python_abs":
-        address = c_function("hypot")
-        of = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_double)
-        return address is not None and all([of(address)(z.real, z.imag) == abs(z) for z in points])
-    if name == "cmath_exp":
-        own = [math.exp(z.real) for z in points]
-        made = [
-            complex(r * math.cos(z.imag), r * math.sin(z.imag))
-            for r, z in zip(own, points, strict=True)
-        ]
-        return made == [cmath.exp(z) for z in points]
-    return True
+    pythons, written = WRITTEN.get(name, (operator.add, operator.add))
+    return all([pythons(z, w) == written(z, w) for z, w in pairwise(points)])
 
 
 def _product(z: complex, w: complex) -> complex:
@@ -154,5 +140,24 @@ def _quotient(z: complex, w: complex) -> complex:
     scale = c * ratio + d
     return complex((a * ratio + b) / scale, (b * ratio - a) / scale)
 
+
+def _size(z: complex, _: complex) -> float:
+    address = c_function("hypot")
+    of = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double, ctypes.c_double)
+    return math.nan if address is None else of(address)(z.real, z.imag)
+
+
+def _exponential(z: complex, _: complex) -> complex:
+    size = math.exp(z.real)
+    return complex(size * math.cos(z.imag), size * math.sin(z.imag))
+
+
+WRITTEN: dict[str, tuple[Callable[..., complex], Callable[..., complex]]] = {
+    "python_multiply": (operator.mul, _product),
+    "python_divide": (operator.truediv, _quotient),
+    "python_abs": (lambda z, _: abs(z), _size),
+    "cmath_exp": (lambda z, _: cmath.exp(z), _exponential),
+}
+"""Python's own, and what the code does for it."""
 
 __all__ = ["pythons_complex"]

@@ -236,7 +236,7 @@ class Blocks:
                     self.last[y] = max(self.last.get(y, 0), at)
         self.end = max([*self.level.values(), 0])
         for x in [x for total, _ in self.totals for *_, x in total.terms]:
-            if x.varies and x.how != LOAD:
+            if x.how != LOAD:
                 self.last[x] = self.end + 1
         stored = [cells for cells, _ in self.outputs] + [fold.cells for fold in self.region.folds]
         for x in [x for cells in stored for x in cells.at.flat]:

@@ -80,7 +80,7 @@ class Rows:
                 continue
             fits = len(b.vars) == 1 and len(self.table.order) < WINDOW
             taken = isinstance(b, ir.Let) and fits and self.takes(i, b, blocked)
-            if not self.lines and i == start and not (taken and self.table.n):
+            if i == start and not (taken and self.table.n):
                 return
             if not taken and isinstance(b, ir.Let):
                 blocked = blocked or self.em.demand.may_fail(b.rhs)
