@@ -6,7 +6,8 @@ pointer is followed back to where memory begins whose size is known: an argument
 `lineara.place` for its address: outside of that memory it is noted which line of the program is at
 fault, the address of a spare place is given, and the run ends with OutOfPlace.
 
-What functions outside do with a pointer (NumPy's loops, BLAS) is not seen.
+What functions outside do with a pointer (NumPy's loops, BLAS) is not seen.  Of nodes, and of the
+arguments of a definition that calls itself, no size is known.
 """
 
 import ctypes
@@ -67,12 +68,16 @@ STATUS = """  %told = load i32, ptr %code
   %bad = icmp ne i32 %was, 0
   %status = select i1 %bad, i32 1, i32 %told"""
 OPEN = re.compile(r'define internal (\S+) @"?([\w.]+)"?\((.+)\) (?:noinline )?\{$')
+OWN = re.compile(r'(define internal .+ @(of\d+|asks)\((.+)\) "disable-tail-calls"="true" \{)$')
 POINTER = re.compile(r"ptr (?:noalias |readonly |align \d+ )*(?:dereferenceable\((\d+)\) )?(%\w+)")
 STEP = re.compile(r"  (%\w+) = getelementptr inbounds .+, ptr (%\w+), i64 \S+$")
 ALLOCA = re.compile(r"  (%\w+) = alloca (.+?)(, align \d+)?$")
 ACCESS = re.compile(r"  (?:(%\w+) = load ([^,]+)|store (<.+>|\S+) (.+?)), ptr (%\w+)(.*)$")
 COPY = re.compile(r'  call void @"(llvm\.mem\w+)[^"]*"\((.*)\)$')
 CALL = re.compile(r'  (?:(%\w+) = )?call (\S+) @"(lineara\.(?!answer)[\w.]+)"\((.*)\)$')
+CONSTANT = re.compile(r"  (%c(\d+)) = load ptr")
+ANY = str(2**48)
+NODE = re.compile(r"  (%\w+) = (?:inttoptr|call (?:noalias )?ptr @\"(?:nodes|c.malloc))")
 RENEW = re.compile(r'  (%\w+) = call ptr @"c\.realloc"\(ptr %\w+, i64 (%\w+)\)$')
 
 
@@ -102,8 +107,13 @@ class Checked:
         lines: list[str] = []
         changing = False
         for line in text.splitlines():
-            begins = OPEN.match(line)
-            if begins:
+            begins, own = OPEN.match(line), OWN.match(line)
+            if own:
+                changing = True
+                self.where, self.renewed = own[2], {}
+                self.known = {r: (r, ANY) for _, r in POINTER.findall(own[3])}
+                lines.append(line)
+            elif begins:
                 changing = True
                 lines.append(self.function(*begins.groups()))
             elif changing:
@@ -135,6 +145,12 @@ class Checked:
             self.where = line.removeprefix("  ; ")
         if m := STEP.match(line):
             self.known[m[1]] = self.known[m[2]]
+        if m := CONSTANT.match(line):
+            self.known[m[1]] = m[1], str(self.constants[int(m[2])])
+            yield line
+            return
+        if m := NODE.match(line):
+            self.known[m[1]] = m[1], ANY
         if m := ALLOCA.match(line):
             self.known[m[1]] = m[1], str(bytes_of(m[2]))
             if m[2] == "ptr":  # of a tape that grows

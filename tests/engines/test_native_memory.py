@@ -37,6 +37,7 @@ class Allocated:
         self.c = {name: kind((name, c)) for name, kind in kinds.items()}
         self.counting = {
             "py.malloc": kinds["malloc"](self.new),
+            "c.malloc": kinds["malloc"](self.new),
             "c.realloc": kinds["realloc"](self.renewed),
             "py.free": kinds["free"](self.given_back),
             "c.free": kinds["free"](self.given_back),

@@ -9,7 +9,8 @@ import numpy as np
 from lineara.engines.engine import Ask, Engine, Outcome
 from lineara.engines.interpreter import Interpreter
 from lineara.engines.native import emitted
-from lineara.engines.native.kernel import Doubted, Kernel, Relaid, put_together, taken_apart
+from lineara.engines.native.calling_back import put_together, taken_apart
+from lineara.engines.native.kernel import Doubted, Kernel, Relaid, TooDeep
 from lineara.engines.native.lower import Lowered
 from lineara.engines.native.machine_code import compiler
 from lineara.facts.types import ArrayType
@@ -60,7 +61,7 @@ class Native(Engine):
         """In how many places the code of a definition that it takes asks Python."""
         code = self.code(program, name)
         assert isinstance(code, Lowered), "it is taken"
-        return len(code.sites)
+        return sum([s.leaves for s in code.sites])
 
     def key(self, program: Program, name: str) -> tuple[str, bool, bool]:
         """What the code of a definition depends on: whether it trusts factors, and is exact."""
@@ -120,6 +121,8 @@ class Native(Engine):
             program.noted["native doubted"][name] = True
             program.noted["native"].pop(key, None)  # with its memory: it never runs again
             return self.evaluate(program, name, values, ask)
+        except TooDeep:
+            return self.interpreter.evaluate(program, name, values, ask)
         except Relaid:
             program.noted["native relaid"][name] = True
             return self.interpreter.evaluate(program, name, values, ask)

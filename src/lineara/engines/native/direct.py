@@ -371,7 +371,7 @@ class Text:
         self.line(f"br i1 {self.let(f'icmp eq i32 {status}, 0')}, label %ran, label %failed")
         self.lines.append("failed:")
         wide = self.let(f"zext i32 {status} to i64")
-        told = self.let(f"add i64 {self.let(f'mul i64 {number}, 4')}, {wide}")
+        told = self.let(f"add i64 {self.let(f'mul i64 {number}, 8')}, {wide}")
         argument = self.call("PyLong_FromLongLong", told)
         self.there(argument, "over")
         raised = self.call("PyObject_CallOneArg", self.held(FAILED), argument)

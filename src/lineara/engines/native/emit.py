@@ -18,14 +18,14 @@ from lineara.engines.memory import Deaths, deaths
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.demand import Demand
 from lineara.engines.native.places import Places, Reached
-from lineara.facts.types import ArrayType, Product, Stack, Sum, Type, show
+from lineara.facts.types import ArrayType, Named, Product, Stack, Sum, Type, show
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call
 from lineara.linear_a.check import Judge
 from lineara.linear_a.program import Program
 from lineara.linear_a.show import show_binding, show_leaf
 
-SITES = 2  # of the places where tables end
+SITES, CALLED = 2, 4  # of the places where tables end, those of what may fail
 LISTED = "; "  # begins a comment of LLVM's
 NEAR = {"c128": ", align 8"}
 """Where numbers lie at other addresses than multiples of their size."""
@@ -47,6 +47,7 @@ class Site(NamedTuple):
     as_numpys: bool  # whether results lie in C order, or else the run is given up
     what: str  # in words, for the report
     place: str = ""  # the user's, `file:number`, where that is known
+    leaves: int = 1  # of the text that it is
 
 
 Taped = tuple[int | None, ArrayType, str]
@@ -142,6 +143,15 @@ class Code:
         return self.let(f"add i64 {y}, {a.constant}") if a.constant else y
 
 
+OWN = (
+    "lines", "entry", "label", "slots", "arenas", "emptied", "kept_arenas", "scratch", "around",
+    "frames", "reserved", "remembered", "loops_around", "there", "reached", "unnoted", "free",
+)  # fmt: skip
+"""What of an emitter belongs to the function that is being written."""
+OPENED = ("around", "trying", "in_blocks", "place", "reached", "unnoted", "free")
+"""What is otherwise while something is being written."""
+
+
 class Emitter(Code):
     """One program on its way to machine code."""
 
@@ -174,6 +184,12 @@ class Emitter(Code):
         self.kept_arenas: set[nm.Arena] = set()  # arenas whose rows an enclosing loop keeps
         self.emptied: list[tuple[int, str, list[nm.Arena]]] = []  # lines where others are emptied
         self.open: list[str] = []  # the definitions that are being written
+        self.apart: frozenset[str] = frozenset()  # definitions that are functions
+        self.called: list[Any] = []  # functions, as often as they are called
+        self.functions: dict[Any, Any] = {}  # by the definition and what is wanted of it
+        self.refused: dict[str, str] = {}  # definitions that are called back, and why
+        self.stack: int | None = None  # the constant that says where the stack is
+        self.nodes: dict[Type, bool] = {}  # sums, and whether values of them are nodes
         self.deaths: dict[str, Deaths] = {}
         self.leaves: int = 0
         self.facts: list[str] = []  # what LLVM is told of loops
@@ -213,9 +229,56 @@ class Emitter(Code):
     def call(
         self, name: str, values: Sequence[nm.Held], wanted: Sequence[bool] | None = None
     ) -> list[nm.Held]:
-        """The body of a definition on values; what is not wanted may be anything."""
-        if name in self.open:
-            raise nm.Refused(f"{name} calls itself")
+        """What a definition makes of values; what is not wanted may be anything.
+
+        One that is not lowered is called back, if what goes in and out are numbers and arrays.
+        """
+        results = self.program.defs[name].results
+        wanted = (True,) * len(results) if wanted is None else tuple(wanted)
+        places, state = self.places(), self.state()
+        try:
+            if name in self.refused:
+                raise nm.Refused(self.refused[name])
+            if name in self.apart:
+                return self.function_called(name, values, wanted)
+            return self.body(name, values, wanted)
+        except nm.Refused as why:
+            if isinstance(why, nm.TooLong) or not state[0]:
+                raise
+            self.set_state(state)
+            self.back_to(places)
+            return self.definition_called_back(name, values, why)
+
+    def state(self) -> tuple[Any, ...]:
+        """What is open."""
+        stacks = self.open, self.frames, self.reserved, self.remembered, self.loops_around
+        return (*map(len, stacks), *[getattr(self, name) for name in OPENED])
+
+    def set_state(self, state: tuple[Any, ...]) -> None:
+        """Leave what was opened since."""
+        for name, value in zip(OPENED, state[-len(OPENED) :], strict=True):
+            setattr(self, name, value)
+        self.reached.is_known = self.reached.is_innermost = False
+        stacks = self.open, self.frames, self.reserved, self.remembered, self.loops_around
+        for stack, n in zip(stacks, state, strict=False):
+            del stack[n:]
+
+    def function_called(
+        self, name: str, values: Sequence[nm.Held], wanted: tuple[bool, ...]
+    ) -> list[nm.Held]:
+        """The results of a definition that is a function."""
+        raise NotImplementedError
+
+    def definition_called_back(
+        self, name: str, values: Sequence[nm.Held], why: nm.Refused
+    ) -> list[nm.Held]:
+        """What the interpreter makes of a definition that is not lowered."""
+        raise NotImplementedError
+
+    def body(
+        self, name: str, values: Sequence[nm.Held], wanted: Sequence[bool] | None
+    ) -> list[nm.Held]:
+        """The body of a definition on values."""
         d = self.program.defs[name]
         if name not in self.deaths:
             self.deaths[name] = deaths(d)
@@ -268,7 +331,7 @@ class Emitter(Code):
                 if before:
                     self.there = Places()  # a store before is not taken back for what is dropped
                 values = self.expression(b.rhs, env, [v.type for v in b.vars], dead, dying, read)
-                if before and len(self.sites) == before[SITES]:
+                if before and (len(self.sites), len(self.called)) == before[SITES:CALLED]:
                     self.back_to(before)  # nobody reads it, and nothing in it can fail
                     values = [nm.UNREAD] * len(read)
             env.update(zip(b.vars, values, strict=True))
@@ -316,7 +379,7 @@ class Emitter(Code):
             return []
         self.leaves += 1
         if self.leaves > LARGEST:
-            raise nm.Refused(
+            raise nm.TooLong(
                 f"it has more than {LARGEST:,} operations, with what it calls written out"
             )
         at = {v: env[v] for v in e.operands()}
@@ -379,8 +442,14 @@ class Emitter(Code):
                 whole = self.program.unfold(t)
                 assert isinstance(whole, Sum)
                 (payload,) = self.in_order(args)
+                if self.is_node(whole):
+                    return [self.node(tag, payload, whole)]
                 items = [payload if i == tag else None for i in range(len(whole.items))]
                 return [nm.Tag(nm.constant("i64", tag), tuple(items))]
+            case ir.Proj(tag=tag) if isinstance(args[0], nm.Tup):
+                whole = self.program.unfold(e.args[0].type)
+                assert isinstance(whole, Sum)
+                return [self.projected(args[0], whole.items[tag])]
             case ir.Proj(tag=tag):
                 item = args[0].items[tag] if isinstance(args[0], nm.Tag) else None
                 return [self.zero(types[0]) if item is None else item]
@@ -404,6 +473,14 @@ class Emitter(Code):
         """Bindings of a block that are emitted together, from one on; those that are done."""
         raise NotImplementedError
 
+    def node(self, tag: int, payload: nm.Held, whole: Sum) -> nm.Held:
+        """A value of a sum that holds itself."""
+        raise NotImplementedError
+
+    def projected(self, value: nm.Tup, t: Type) -> nm.Held:
+        """What such a value holds, of type t; zeros if it is zero."""
+        raise NotImplementedError
+
     def sum_of(self, e: ir.Prim, t: Type, x: nm.Held, y: nm.Held) -> nm.Held:
         """The sum of two values of any type; of an alternative that one cannot be it is the other.
 
@@ -418,7 +495,7 @@ class Emitter(Code):
             a, b = ir.Var("a", t), ir.Var("b", t)
             e = ir.Prim((a, b), e.primitive)
             return self.primitive(e, [x, y], {a: x, b: y}, self.array_type(t))
-        if not isinstance(t, Product | Sum):
+        if not isinstance(t, Product | Sum) or (isinstance(t, Sum) and self.is_node(t)):
             raise nm.Refused(f"it calculates with a whole {show(t)}")
         assert isinstance(x, nm.Tup | nm.Tag)
         assert isinstance(y, nm.Tup | nm.Tag)
@@ -449,6 +526,13 @@ class Emitter(Code):
         raise NotImplementedError
 
     # --- types and values ------------------------------------------------------------------------
+
+    def is_node(self, t: Sum) -> bool:
+        """Whether values of a sum are nodes: they may hold values of a type that holds itself."""
+        if t not in self.nodes:
+            names = names_in(self.program, t)
+            self.nodes[t] = any([n in names_in(self.program, n) for n in names])
+        return self.nodes[t]
 
     def array_type(self, t: Type) -> ArrayType:
         """The type of an array or a number, whose size is known."""
@@ -502,7 +586,7 @@ class Emitter(Code):
         was read within one of them, so that what holds the place keeps it from then on.
         """
         buffer = source.array.buffer
-        if isinstance(buffer, nm.Arena):
+        if isinstance(buffer, nm.Arena | nm.Node):
             return False
         if not buffer.written:
             return True
@@ -758,8 +842,8 @@ class Emitter(Code):
     def tables(self) -> tuple[list[Any], ...]:
         """What grows as code is emitted."""
         return (
-            self.sites, self.lines, self.entry, self.slots, self.constants, self.arenas,
-            self.emptied, self.taped, self.fused,
+            self.sites, self.called, self.lines, self.entry, self.slots, self.constants,
+            self.arenas, self.emptied, self.taped, self.fused,
         )  # fmt: skip
 
     def back_to(self, places: tuple[Any, ...]) -> None:
@@ -779,6 +863,18 @@ class Emitter(Code):
         self.remembered.pop()
         self.back_to(places)
         self.trying, self.there = before, there
+
+    @contextmanager
+    def function(self) -> Iterator[None]:
+        """What is emitted in the block is another function."""
+        mine = {name: getattr(self, name) for name in OWN}
+        self.lines, self.entry, self.label, self.slots, self.arenas = [], [], "start", [], []
+        self.emptied, self.kept_arenas, self.scratch, self.around = [], set(), 1, math.inf
+        self.frames, self.reserved, self.remembered, self.loops_around = [], [], [{}], []
+        self.there, self.reached, self.unnoted, self.free = Places(), Reached(), None, False
+        yield
+        for name, value in mine.items():
+            setattr(self, name, value)
 
     @contextmanager
     def elsewhere(self, place: int) -> Iterator[None]:
@@ -835,6 +931,20 @@ class Emitter(Code):
                 assert i is not None, "a loop counts its rounds"
                 offsets = [a.plus(i, k) for a, k in zip(offsets, steps, strict=True)]
             yield [nm.Num("i64", affine=a) for a in offsets]
+
+
+def names_in(program: Program, t: Type) -> set[Type]:
+    """The names of types that are in a type, in what these stand for, and so on."""
+    names, todo = set[Type](), [program.unfold(t)]
+    while todo:
+        s = todo.pop()
+        if isinstance(s, Named):
+            if s not in names:
+                names.add(s)
+                todo.append(program.unfold(s))
+        elif not isinstance(s, ArrayType):
+            todo += s.items
+    return names
 
 
 __all__ = ["Code", "Emitter", "Site"]

@@ -14,12 +14,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from lineara.engines.native import nodes, stacks
 from lineara.engines.native import numbers as nm
-from lineara.engines.native import stacks
 from lineara.engines.native.emit import INDEX, Emitter
 from lineara.engines.native.places import Reached
 from lineara.engines.native.strided import steps_of
-from lineara.facts.types import ArrayType, Type
+from lineara.facts.types import ArrayType, Sum, Type
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.branches import Case, Choice, Cond, Switch
 from lineara.linear_a.calls import Sized
@@ -86,16 +86,18 @@ def chosen(
     """The results of the branch that a value chooses."""
     which, *rest = args
     args.clear()
-    if isinstance(e, Case):
+    leads: list[list[nm.Held]] = [[] for _ in e.functions]
+    if isinstance(e, Case) and isinstance(which, nm.Tup):
+        selector, ways = nodes.tag_of(em, which), [*range(len(leads))]
+    elif isinstance(e, Case):
         assert isinstance(which, nm.Tag)
         assert isinstance(which.tag, nm.Num)
-        leads: list[list[nm.Held]] = [[] if item is None else [item] for item in which.items]
+        leads = [[] if item is None else [item] for item in which.items]
         ways = [i for i, lead in enumerate(leads) if lead]
         selector = which.tag
     else:
         assert isinstance(which, nm.Num)
-        selector, leads = which, [[] for _ in e.functions]
-        ways = [*range(len(e.functions))]
+        selector, ways = which, [*range(len(e.functions))]
     known = told(e, selector)
     if known is not None:
         return em.call(e.functions[known], [*leads[known], *rest], wanted)
@@ -105,7 +107,7 @@ def chosen(
             em.let(f"icmp ult i64 {em.text(selector)}, {n}"),
             lambda: em.answered([selector], [INDEX], [], lambda v: [e.chosen(v[0])] * 0),
         )
-    if len(ways) == 1:
+    if len(ways) == 1 and not isinstance(which, nm.Tup):
         return em.call(e.functions[ways[0]], [*leads[ways[0]], *rest], wanted)
     labels = [em.name("way") for _ in ways]
     if isinstance(e, Cond):
@@ -116,6 +118,10 @@ def chosen(
     results, tails = [], []
     for i, label in zip(ways, labels, strict=True):
         em.block(label)
+        if isinstance(e, Case) and isinstance(which, nm.Tup):
+            sum_ = em.program.unfold(e.args[0].type)
+            assert isinstance(sum_, Sum)
+            leads[i] = [nodes.held_by(em, which, sum_.items[i])]
         results.append(em.call(e.functions[i], [*leads[i], *rest], wanted))
         tails.append(em.name("tail"))
         em.jump(tails[-1])
@@ -146,6 +152,8 @@ class Meeting:
         first = next((v for v in there if v is not nm.NIL), nm.NIL if there else None)
         if first is None or first is nm.NIL:
             return first
+        if any([type(v) is not type(first) and v is not nm.NIL for v in there]):
+            raise nm.Refused("a branch chooses between stacks")
         if all([v == first for v in there]) and (len(there) > 1 or self.everywhere(first)):
             return first
         if isinstance(first, nm.Num):
@@ -187,7 +195,9 @@ class Meeting:
         """Whether a value of one branch is told without a register of it."""
         if isinstance(value, nm.Num):
             return not value.register
-        return isinstance(value, nm.Arr) and not value.at
+        if not isinstance(value, nm.Arr) or isinstance(value.buffer, nm.Node):
+            return False
+        return not value.at
 
     def number(self, values: Sequence[nm.Num | None], kind: str) -> nm.Num:
         """One of the numbers."""
@@ -347,6 +357,7 @@ def scan(
     carries, given = em.demand.carries(e, tuple(wanted))
     args[:] = [x if is_needed else nm.UNREAD for x, is_needed in zip(args, given, strict=True)]
     ks, cs, xs = args[:k], args[k:c], args[c:]
+    xs = [nodes.opened(em, x, v.type) for x, v in zip(xs, e.args[c:], strict=True)]
     args.clear()
     d = em.program.defs[e.body]
     if e.n is not None and not isinstance(e.n, int):
@@ -403,6 +414,7 @@ class Step:
         self.longest: float = self.spent * max(self.most, 1)
         is_long = self.longest >= LONG
         self.asks: int | None = between_questions(self.spent) if is_long else None
+        self.frees: bool = frees(em, e)
         self.counts_down: bool = e.direction == "rev" and count.affine is None
 
     def enter(self, done: str) -> None:
@@ -568,6 +580,7 @@ def once(
     if step.asks:
         interrupted(em, registers[0], step.asks)
     with em.round_of_loop() as reached:
+        begun_at = nodes.mark(em) if step.frees else None
         results = step(numbers)
         values, stacked_ = results[: step.e.nc], results[step.e.nc :]
         with em.kept(results):
@@ -579,6 +592,8 @@ def once(
                 x = given[i]
                 assert x is not None
                 texts.append(em.text(x))
+        if begun_at:
+            nodes.back(em, begun_at)
     texts.insert(0, em.let(f"add nuw nsw i64 {registers[0]}, 1"))
     loop.again(texts, em.of_loop(*known_of(em, step, reached)))
     em.block(after)
@@ -595,6 +610,13 @@ def known_of(em: Emitter, step: Step, reached: Reached) -> Iterator[str]:
 
 FEW = 64
 """Rounds up to which a loop is one vector at a time: of more what is left would be too long."""
+
+
+def frees(em: Emitter, e: Scan | While) -> bool:
+    """Whether nodes that a round makes are taken back at its end."""
+    return bool(em.apart) and not nodes.has_addresses(em, em.program.defs[e.body].results)
+
+
 LEFT: dict[str, Callable[[nm.Affine, nm.Affine], nm.Affine]] = {
     "slt": lambda x, w: w.plus(x, -1),
     "sle": lambda x, w: w.plus(x, -1).plus(nm.Affine(1)),
@@ -697,11 +719,14 @@ def while_(em: Emitter, e: While, args: list[nm.Held], wanted: Sequence[bool]) -
         em.block(body)
         spent = sum([operations(em.program, f) for f in e.functions])
         interrupted(em, registers[0], between_questions(spent))
+        begun_at = nodes.mark(em) if frees(em, e) else None
         with em.repeated(math.inf):
             results = em.call(d.name, [*ks, *values])
         with em.kept(results):
             rows.push(nm.Num("i64", affine=nm.Affine(0, ((r, 1),))), results[len(cs) :])
         given = carried.handed_on(results[: len(cs)])
+        if begun_at:
+            nodes.back(em, begun_at)
         texts = [em.let(f"add nuw nsw i64 {registers[0]}, 1")]
         for i in moving:
             x = given[i]

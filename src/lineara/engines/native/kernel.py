@@ -21,7 +21,8 @@ from lineara.engines.native.lower import Lowered
 from lineara.engines.native.machine_code import Compiler
 from lineara.engines.native.numbers import FLOATS, TYPES, word_of
 from lineara.engines.native.symbols import address_of
-from lineara.facts.types import ArrayType, Product, Type
+from lineara.engines.native.thread_stack import ends_of_stack
+from lineara.facts.types import ArrayType
 from lineara.linear_a.program import Program
 
 ANSWER = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
@@ -38,6 +39,10 @@ class Relaid(Exception):
 
 class Doubted(Exception):
     """A factor was not finite, so the masks of products have to be looked at."""
+
+
+class TooDeep(Exception):
+    """The stack has an end before the recursion, so the interpreter has this run."""
 
 
 class Io:
@@ -62,6 +67,8 @@ class Kernel:
         self.program = program
         self.code = code
         self.answer: Callable[..., Any] = ANSWER(self._answer)
+        if code.stack is not None:
+            code.constants[code.stack][:] = ends_of_stack()
         symbols = {**code.addresses}
         if code.sites:
             address = ctypes.cast(self.answer, ctypes.c_void_p).value
@@ -146,6 +153,10 @@ class Kernel:
             return MemoryError("a while loop's tape found no memory to grow")
         if status == 3:
             return Doubted("a factor is infinite or no number")
+        if status == 4 and self.code.acts:
+            return RecursionError("maximum recursion depth exceeded in a program")
+        if status == 4:
+            return TooDeep("a recursion is deeper than the stack of the thread")
         return self.errors.pop(number, KeyboardInterrupt())  # none was stored: an interrupt
 
     # --- the direct call --------------------------------------------------------------------------
@@ -174,8 +185,8 @@ class Kernel:
 
     def _failed(self, told: int) -> Any:
         """What a direct call gives whose run did not end well, unless that is raised."""
-        error = self._error(told % 4, told // 4)
-        if isinstance(error, Doubted | Relaid):
+        error = self._error(told % 8, told // 8)
+        if isinstance(error, Doubted | Relaid | TooDeep):
             return NotImplemented
         raise error
 
@@ -262,22 +273,4 @@ def _arrays(t: ArrayType) -> Callable[[int], np.ndarray]:
     return lambda address: np.ndarray(shape, dtype, memory(address))
 
 
-def taken_apart(program: Program, t: Type, value: Any) -> Iterator[Any]:
-    """The arrays and numbers in a value."""
-    t = program.unfold(t)
-    if isinstance(t, Product):
-        for item, v in zip(t.items, value, strict=True):
-            yield from taken_apart(program, item, v)
-    else:
-        yield value
-
-
-def put_together(program: Program, t: Type, parts: Iterator[Any]) -> Any:
-    """The value of a type from its arrays and numbers."""
-    t = program.unfold(t)
-    if isinstance(t, Product):
-        return tuple([put_together(program, item, parts) for item in t.items])
-    return next(parts)
-
-
-__all__ = ["Doubted", "Kernel", "Relaid", "put_together", "taken_apart"]
+__all__ = ["Doubted", "Kernel", "Relaid", "TooDeep"]

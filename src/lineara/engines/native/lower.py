@@ -1,6 +1,7 @@
 """A definition as one function of LLVM, and what a run hands to it.
 
-    i32 @run(ptr %io, i64 %run)     0: done; 1: an exception; 2: out of memory; 3: in doubt
+    i32 @run(ptr %io, i64 %run)     0: done; 1: an exception; 2: out of memory; 3: in doubt;
+                                    4: too deep a recursion for the stack
 
 `io` has eight bytes for each number and for the address of each array: arguments, constants, the
 slots of the workspace, results.  A slot that ends as a result is the result's own memory; a small
@@ -14,16 +15,25 @@ from typing import Any
 
 import numpy as np
 
-from lineara.engines.native import arrays, direct, forms, regions, rows
+from lineara.engines.native import (
+    arrays,
+    calling_back,
+    direct,
+    forms,
+    functions,
+    nodes,
+    regions,
+    rows,
+)
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.cotangents import of_cotangents
-from lineara.engines.native.emit import ROLLED, Emitter, Site, Taped
+from lineara.engines.native.emit import LARGEST, ROLLED, Emitter, Site, Taped
 from lineara.engines.native.pieces import LONG, in_pieces
 from lineara.engines.native.spliced import spliced
 from lineara.engines.native.symbols import address_of, named
 from lineara.engines.primal import one_primal
 from lineara.facts.gc_pause import uncollected
-from lineara.facts.types import ArrayType, Product, Type, show
+from lineara.facts.types import ArrayType, Product, Sum, Type, show
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import operations
 from lineara.linear_a.program import Program
@@ -69,6 +79,26 @@ class Lowering(Emitter):
         """The results of a call, a branch or a loop."""
         return forms.applied(self, e, args, wanted)
 
+    def function_called(
+        self, name: str, values: Sequence[nm.Held], wanted: tuple[bool, ...]
+    ) -> list[nm.Held]:
+        """The results of a definition that is a function."""
+        return functions.called(self, name, values, wanted)
+
+    def node(self, tag: int, payload: nm.Held, whole: Sum) -> nm.Held:
+        """A value of a sum that holds itself."""
+        return nodes.node(self, tag, payload, whole.items[tag])
+
+    def projected(self, value: nm.Tup, t: Type) -> nm.Held:
+        """What such a value holds, of type t; zeros if it is zero."""
+        return nodes.projected(self, value, t)
+
+    def definition_called_back(
+        self, name: str, values: Sequence[nm.Held], why: nm.Refused
+    ) -> list[nm.Held]:
+        """What the interpreter makes of a definition that is not lowered."""
+        return calling_back.definition_called_back(self, name, values, why)
+
 
 @dataclass(frozen=True)
 class Lowered:
@@ -93,6 +123,8 @@ class Lowered:
     key: str = ""  # of the definition on disk, if it may be there
     machine_code: bytes = b""  # what LLVM has made of the text, if that is known
     told: dict[str, str] = field(default_factory=dict)  # the user's places of the comments in it
+    stack: int | None = None  # the constant that says where the stack is
+    acts: bool = False  # whether a run is not done again
 
 
 @uncollected
@@ -104,6 +136,29 @@ def lowered(
     If `trusting`, the masks of factors are not looked at, and a run in which a factor is not finite
     is in doubt.  If `listed`, the program's lines stand in the text, as comments.
     """
+    refused: dict[str, str] = {}
+    often = False
+    while True:
+        try:
+            return _lowered(program, name, trusting, exact, listed, refused, often)
+        except functions.Unfit as error:
+            refused[error.name] = str(error)
+        except nm.TooLong:
+            if often:
+                raise
+            often = True
+
+
+def _lowered(
+    program: Program,
+    name: str,
+    trusting: bool,
+    exact: bool,
+    listed: bool,
+    refused: dict[str, str],
+    often: bool,
+) -> Lowered:
+    """The same where it is known what is no function, and whether what is called often is one."""
     whole = program.whole
     source = one_primal(whole, name)
     program, origins = spliced(source, name)
@@ -116,6 +171,10 @@ def lowered(
     em.listed = listed
     if trusting and not exact:
         em.cotangents = of_cotangents(whole, name)
+    em.apart = functions.those_that_call_themselves(program, name)
+    if often or functions.written_out(program, name)[name] > LARGEST:
+        em.apart |= functions.those_that_are_called_often(program, name)
+    em.refused = refused
     parameters: list[str] = []
     inputs: list[ArrayType] = []
     outputs: list[ArrayType] = []
@@ -125,6 +184,10 @@ def lowered(
     with em.kept(results):
         for value, t in zip(results, d.results, strict=True):
             _result(em, value, t, outputs, bound)
+    others = functions.functions(em, lambda: forms.asked(em, "true"))
+    if others or em.helpers.keys() & nodes.HELPERS.keys():
+        em.stack = len(em.constants)
+        em.constants.append(np.zeros(2, np.int64))
     relaid = [t for s in em.sites if s.as_numpys for t in s.results if t.ndim > 1]
     if relaid and program.acting[name]:
         raise nm.Refused(
@@ -134,7 +197,7 @@ def lowered(
     held = [8 * t.size for t in (*inputs, *outputs)] + [slot.nbytes for slot in em.slots]
     short = em.leaves <= direct.SHORT and sum(held) <= 8 * direct.SHORT
     short = short and operations(program, name) <= direct.SHORT
-    return _assembled(em, d, inputs, outputs, parameters, bound, short)
+    return _assembled(em, d, inputs, outputs, parameters, bound, short, others)
 
 
 def parts(program: Program, t: Type) -> Iterator[ArrayType]:
@@ -215,15 +278,16 @@ def _assembled(
     parameters: list[str],
     bound: dict[int, int],
     short: bool,
+    others: Sequence[str],
 ) -> Lowered:
     """The whole text: the function, and the one that takes its arguments out of `io`."""
     for line, used, held in em.emptied:
         if not em.kept_arenas.intersection(held):
             em.lines[line] = f"  store i64 0, ptr {used}"
     lines = "\n".join([line for line in em.lines if line]).split("\n")
-    functions: list[str] = []
+    pieces: list[str] = []
     if len(lines) > LONG:
-        lines, functions = _cut(em, lines, parameters)
+        lines, pieces = _cut(em, lines, parameters)
     places: list[int | None] = []
     size = 0
     for i, slot in enumerate(em.slots):
@@ -243,7 +307,14 @@ def _assembled(
             free += f"  %f{i} = load ptr, ptr {arena.register}\n"
             free += f"  call void {release}(ptr %f{i})\n"
     em.addresses |= _addresses(em.declared)
-    head = ", ".join([*every, "ptr noalias %out", "i64 %run"])
+    has_nodes = em.stack is not None
+    if has_nodes:
+        nodes.with_nodes(em)
+        em.outside("llvm.memset.p0.i64", "void (ptr, i8, i64, i1)")
+        em.outside("llvm.frameaddress.p0", "ptr (i32)")
+        free += '  call void @"nodes.end"(ptr %ran)\n'
+    head = ", ".join([*every, "ptr noalias %out", "ptr %constants", "i64 %run"])
+    is_told = bool(em.doubt or others)
     body = "\n".join(
         [
             f"define internal i32 @body({head}) {{",
@@ -252,7 +323,8 @@ def _assembled(
             f"  %scratch = alloca [{em.scratch} x i64]",
             "  %code = alloca i32",
             "  store i32 0, ptr %code",
-            *(["  %doubt = alloca double", "  store double 0.0, ptr %doubt"] if em.doubt else []),
+            *(["  %doubt = alloca double", "  store double 0.0, ptr %doubt"] * is_told),
+            *(functions.ran(f"%c{em.stack}") if has_nodes else []),
             "  br label %start",
             "start:",
             *lines,
@@ -263,6 +335,8 @@ def _assembled(
             "  br label %end",
             "failed:",
             "  store i32 1, ptr %code",
+            "  br label %end",
+            "passed:",
             "  br label %end",
             "end:",
             f"{free}  %status = load i32, ptr %code",
@@ -280,9 +354,11 @@ def _assembled(
         if t == "i1":
             entry.append(f"  %b{i} = trunc i8 %a{i} to i1")
         given.append(f"{t} %{'b' if t == 'i1' else 'a'}{i}")
+    rest = ["ptr %out", "ptr %constants", "i64 %run"]
     entry += [
         f"  %out = getelementptr inbounds i64, ptr %io, i64 {len(every)}",
-        f"  %status = call i32 @body({', '.join([*given, 'ptr %out', 'i64 %run'])})",
+        f"  %constants = getelementptr inbounds i64, ptr %io, i64 {len(inputs)}",
+        f"  %status = call i32 @body({', '.join([*given, *rest])})",
         "  ret i32 %status",
         "}",
     ]
@@ -297,7 +373,7 @@ def _assembled(
         em.addresses |= {name: a for name, a in _api().items() if f'"{name}"' in made}
     facts = [*em.facts, f'!{ROLLED} = !{{!"llvm.loop.unroll.disable"}}'] if em.facts else []
     text = "\n".join(
-        [*declared, *em.helpers.values(), *functions, body, *entry, made or "", *facts]
+        [*declared, *em.helpers.values(), *pieces, *others, body, *entry, made or "", *facts]
     )
     return Lowered(
         text,
@@ -317,6 +393,8 @@ def _assembled(
         em.leaves,
         made is not None,
         told=em.told,
+        stack=em.stack,
+        acts=em.program.acting[d.name],
     )
 
 
@@ -327,11 +405,13 @@ def _cut(
     given = {p.split()[-1]: p.split()[0] for p in parameters}
     pointers = [line.partition(" = ")[0].strip() for line in em.entry]
     pointers += [f"%c{i}" for i in range(len(em.constants))] + [s.register for s in em.slots]
-    given |= dict.fromkeys([*pointers, "%out", "%scratch", "%code", "%doubt"], "ptr")
+    given |= dict.fromkeys(
+        [*pointers, "%out", "%scratch", "%code", "%doubt", "%ran", "%constants"], "ptr"
+    )
     frame = f"%s{len(em.slots)}"
-    functions, lines, room = in_pieces(lines, given | {"%run": "i64"}, frame)
+    pieces, lines, room = in_pieces(lines, given | {"%run": "i64"}, frame)
     em.slots.append(nm.Buffer(frame, 8 * room, True))
-    return lines, functions
+    return lines, pieces
 
 
 def _direct(

@@ -121,7 +121,9 @@ def level_of(text: str, leaves: int) -> int:
 
 
 def has_loops(text: str) -> bool:
-    """Whether a block of a function goes back to one before it."""
+    """Whether a block of a function goes back to one before it, or a function calls itself."""
+    if re.search(r"^define internal .* @of\d+\(", text, re.MULTILINE):
+        return True
     seen = set[str]()
     for line in text.splitlines():
         if line.startswith("define "):

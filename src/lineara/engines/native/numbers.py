@@ -45,6 +45,10 @@ class Refused(Exception):
     """Why a program is not lowered."""
 
 
+class TooLong(Refused):
+    """It would be too long: what is called back elsewhere does not help."""
+
+
 SERIAL = count()
 
 
@@ -133,6 +137,10 @@ class Buffer:
         self.register = register
         self.nbytes = nbytes
         self.written = written
+
+
+class Node(Buffer):
+    """Memory of a node or of a column: its register is made where it is read, and not before."""
 
 
 class Arena(Buffer):

@@ -5,7 +5,7 @@ that runs it.  A body is cut within a block, where no jump and no choice of a va
 in straight lines anywhere, in a loop nowhere.  What is made before a cut and read after it lies in
 a frame, eight bytes each, which is part of the workspace.
 
-    i32 @piece3(ptr %frame)     0: go on; 1: an exception; 2: out of memory
+    i32 @piece3(ptr %frame)     0: go on; 1: an exception; 2: out of memory; 3: `%code` says
 """
 
 import re
@@ -25,7 +25,7 @@ LONGEST = 100_000
 NAME = re.compile(r"%[\w.]+")
 LABEL = re.compile(r"label %([\w.]+)")
 CHOICES = re.compile(r", %([\w.]+)\]")
-EXITS = {"failed": 1, "exhausted": 2}
+EXITS = {"failed": 1, "exhausted": 2, "passed": 3}
 TYPE = re.compile(
     r"(?:(?:nuw|nsw|reassoc|nsz|contract) )*"
     r"(double|float|i64|i32|i8|i1|ptr|<\d+ x (?:double|float|i64)>)"
@@ -49,7 +49,7 @@ def in_pieces(
     ends = [0, *cuts, len(lines)]
     longest = max([b - a for a, b in pairwise(ends)])
     if longest > LONGEST:
-        raise nm.Refused(
+        raise nm.TooLong(
             "it has a loop or a branch of too many operations, with what they call: "
             f"its code has {longest:,} lines in one piece, and may have {LONGEST:,}"
         )
@@ -156,8 +156,9 @@ def type_of(text: str) -> str:
         return "ptr"
     if word in CASTS:
         return rest.rpartition(" to ")[2]
-    if word == "extractvalue" and rest.startswith("{ i64, i1 }"):
-        return "i1" if rest.endswith(", 1") else "i64"
+    if word == "extractvalue":
+        of, _, place = rest.removeprefix("{ ").partition(" }")
+        return of.split(", ")[int(place.rpartition(", ")[2])]
     if word == "extractelement":
         return "double"
     if word == "select":
@@ -199,8 +200,8 @@ def crossings(lines: Sequence[str]) -> list[int]:
                 if label not in EXITS:
                     at = defined[label]
                     forbid(min(i, at) + 1, max(i, at) + 1)
-        elif "= call { " in line:  # a pair, which the next two lines take apart
-            forbid(i + 1, i + 3)
+        elif "= call { " in line:  # several values, which the next lines take apart
+            forbid(i + 1, i + 2 + line.partition(" }")[0].count(", "))
         elif "= phi " in line:
             for label in CHOICES.findall(line):
                 forbid(ends[defined[label]], i + 1)

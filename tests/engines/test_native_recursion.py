@@ -1,0 +1,353 @@
+"""Definitions that call themselves are functions of machine code, and so are their derivatives."""
+
+import concurrent.futures
+import math
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_native import EXACT, NATIVE
+from test_native_memory import allocated  # noqa: F401
+
+import lineara
+from lineara.engines import run
+from lineara.errors import OutOfBounds
+from lineara.linear_a.parse import parse
+
+pytest.importorskip("llvmlite")
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "capture"))
+try:
+    from test_recursion import FUNCTIONS, POINTS, with_loops
+finally:
+    sys.path.pop(0)
+
+INTERPRETER = "interpreter"
+
+
+def bits(value):
+    """What two values have in common if no bit is another; any NaN is as good as another one."""
+    if isinstance(value, tuple):
+        return [*map(bits, value)]
+    a = np.array(value)
+    if a.dtype.kind in "fc":
+        a[a != a] = np.nan
+    return type(value), a.shape, a.dtype, a.tobytes()
+
+
+def slope(f, *args):
+    """The derivative by its own rules: another recursion."""
+    return lineara.jvp(f, args, (1.0, *[0.0 * a for a in args[1:]]))[1]
+
+
+WAYS = {
+    "value": lambda f: f,
+    "tangent": lambda f: lambda *args: slope(f, *args),
+    "gradient": lineara.grad,
+    "second": lambda f: lineara.grad(lineara.grad(f)),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("f", FUNCTIONS, ids=lambda f: f.__name__)
+def test_recursions_of_python_have_the_interpreters_bits(f, way):
+    if f is with_loops and way == "second":
+        pytest.skip("a loop goes back over a loop that a break leaves")
+    g = WAYS[way](f)
+    ours, theirs = [lineara.jit(g, engine=engine) for engine in ("native exact", INTERPRETER)]
+    for x in POINTS:
+        assert bits(ours(x)) == bits(theirs(x))
+    told = lineara.explain(ours, POINTS[0]).machine_code
+    assert not [line for line in told if "since" in line or "interpreted:" in line]
+
+
+# --- values of every kind -------------------------------------------------------------------------
+
+LIST = """
+type list = [<> | <f64, list>]
+type none = <>
+
+def empty(x: f64, n: i64;) -> (list;) =
+  let (;) = drop((x, n;)) in
+  let u: none = <> in
+  let l: list = inj[0, list](u) in
+  (l;)
+
+def cons(x: f64, n: i64;) -> (list;) =
+  let one = 1_i64 in
+  let m = n - one in
+  let y = sin(x) in
+  let (rest: list;) = made(y, m;) in
+  let pair: <f64, list> = <x, rest> in
+  let l: list = inj[1, list](pair) in
+  (l;)
+
+def made(x: f64, n: i64;) -> (list;) =
+  let none = 0_i64 in
+  let p = equal(n, none) in
+  cond[empty, cons](p, x, n;)
+
+def nothing(u: <>, s: f64;) -> (f64;) = let <> = u in (s;)
+
+def more(pair: <f64, list>, s: f64;) -> (f64;) =
+  let <x: f64, rest: list> = pair in
+  let half = 0.5 in
+  let t = s * half in
+  let v = t + x in
+  total(rest, v;)
+
+def total(l: list, s: f64;) -> (f64;) = case l of nothing | more with (s;)
+
+def f(x: f64, n: i64;) -> (f64, f64;) =
+  let (l: list;) = made(x, n;) in
+  let a = total(l, x;) in
+  let b = total(l, a;) in
+  (a, b;)
+"""
+
+
+def test_a_list_is_made_and_read_twice():
+    program = parse(LIST)
+    for n in (0, 1, 7, 1000):
+        expected = run(program, "f", 0.75, n, engine=INTERPRETER).results
+        assert run(program, "f", 0.75, n, engine=EXACT).results == expected
+        assert run(program, "f", 0.75, n, engine=NATIVE).results == expected
+    assert NATIVE.sites(program, "f") <= 1  # which asks whether Python interrupts
+
+
+SUM = """
+type either = [f64[3] | f64[2000]]
+
+def first(s: either, x: f64, n: i64;) -> (either;) =
+  let (;) = drop((x, n;)) in
+  (s;)
+
+def other(s: either, x: f64, n: i64;) -> (either;) =
+  let one = 1_i64 in
+  let m = n - one in
+  let two = 2_i64 in
+  let p = less(n, two) in
+  let t = cond[kept, made](p, s, x;) in
+  chosen(t, x, m;)
+
+def kept(s: either, x: f64;) -> (either;) = let (;) = drop(x) in (s;)
+
+def made(s: either, x: f64;) -> (either;) =
+  let (;) = drop(s) in
+  let a = broadcast_to[shape=(2000,)](x) in
+  let t: either = inj[1, either](a) in
+  (t;)
+
+def chosen(s: either, x: f64, n: i64;) -> (either;) =
+  let none = 0_i64 in
+  let p = equal(n, none) in
+  cond[first, other](p, s, x, n;)
+
+def small(a: f64[3];) -> (f64;) = sum[axis=(0,), keepdims=false](a)
+
+def large(a: f64[2000];) -> (f64;) = sum[axis=(0,), keepdims=false](a)
+
+def f(x: f64, n: i64;) -> (f64;) =
+  let a = broadcast_to[shape=(3,)](x) in
+  let s: either = inj[0, either](a) in
+  let t = chosen(s, x, n;) in
+  case t of small | large with (;)
+"""
+
+
+def test_what_a_value_is_not_is_not_looked_at():
+    program = parse(SUM)
+    for n in (0, 1, 2, 5):
+        (expected,) = run(program, "f", 0.75, n, engine=INTERPRETER).results
+        for engine in (EXACT, NATIVE):
+            (got,) = run(program, "f", 0.75, n, engine=engine).results
+            assert got == pytest.approx(expected, rel=1e-14)
+
+
+def of_arrays(x, a, n):
+    if n == 0:
+        return np.sin(a) * x
+    b = np.outer(a, a)[1] * 0.3 + of_arrays(x, a * 0.5, n - 1)
+    c = of_arrays(x * 0.9, b, n // 3)
+    return b + c[::-1]
+
+
+@pytest.mark.parametrize("size", [3, 1000])
+def test_arrays_go_in_and_out(size):
+    a = np.linspace(0.1, 1.0, size)
+
+    def total(x, a, n):
+        return of_arrays(x, a, n).sum()
+
+    for g in (of_arrays, lineara.grad(total), lineara.grad(total, 1)):
+        ours, theirs = [lineara.jit(g, engine=engine) for engine in ("native", INTERPRETER)]
+        for n in (0, 1, 5):
+            assert np.allclose(ours(0.7, a, n), theirs(0.7, a, n), rtol=1e-13, atol=1e-300)
+
+
+def of_kinds(z, w, flag, k):
+    if k == 0:
+        return (w if flag else w * 2), z
+    a, b = of_kinds(z * z * 0.5, w + np.float32(k), not flag, k - 1)
+    return a * np.float32(0.5), b + z
+
+
+def test_numbers_of_each_kind_go_in_and_out():
+    for engine in ("native exact", "native"):
+        ours, theirs = [lineara.jit(of_kinds, engine=e) for e in (engine, INTERPRETER)]
+        for k in range(5):
+            for flag in (np.bool_(True), np.bool_(False)):
+                args = 0.3 + 0.4j, np.float32(1.7), flag, k
+                assert bits(ours(*args)) == bits(theirs(*args))
+
+
+# --- how deep -------------------------------------------------------------------------------------
+
+
+def falling(x):
+    if x < 1:
+        return x
+    return math.sin(x) * falling(x - 1) + 1
+
+
+def endless(x):
+    return endless(x) if x > 0 else x
+
+
+@pytest.mark.parametrize("f", [falling, lineara.grad(falling)], ids=["value", "gradient"])
+def test_a_deep_recursion_has_the_interpreters_value(f):
+    ours, theirs = [lineara.jit(f, engine=engine) for engine in ("native exact", INTERPRETER)]
+    assert ours(4_000.0) == theirs(4_000.0)
+
+
+def test_an_endless_recursion_has_the_interpreters_error():
+    """LLVM could make a loop of it."""
+    jitted = lineara.jit(endless, engine="native")
+    with pytest.raises(RecursionError, match="maximum recursion depth exceeded in a program"):
+        jitted(2.0)
+
+
+def test_a_thread_with_a_small_stack_goes_as_deep():
+    jitted = lineara.jit(lineara.grad(falling), engine="native")
+    expected = jitted(3_000.0)
+    got = []
+    before = threading.stack_size(2**20)
+    try:
+        thread = threading.Thread(target=lambda: got.append(jitted(3_000.0)))
+        thread.start()
+        thread.join()
+    finally:
+        threading.stack_size(before)
+    assert got == [expected]
+
+
+def test_threads_run_recursions_at_one_time():
+    jitted = lineara.jit(lineara.grad(falling), engine="native")
+    points = [50.5 + i for i in range(200)]
+    alone = [*map(jitted, points)]
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert [*pool.map(jitted, points)] == alone
+
+
+# --- how runs end ---------------------------------------------------------------------------------
+
+
+def beyond(x, a):
+    if x < 1:
+        return a[int(x * 0) + 7]
+    return beyond(x - 1, a) * x
+
+
+@pytest.mark.parametrize("way", ["value", "gradient"])
+def test_an_error_inside_is_the_interpreters(way):
+    raised = []
+    for engine in ("native", INTERPRETER):
+        jitted = lineara.jit(WAYS[way](beyond), engine=engine)
+        with pytest.raises(OutOfBounds) as caught:
+            jitted(5.0, np.ones(3))
+        raised.append(str(caught.value))
+    assert raised[0] == raised[1]
+
+
+def two(n, x):
+    return math.sin(x) if n < 1 else two(n - 1, x * 0.9) + two(n - 2, x * 1.1)
+
+
+def test_a_recursion_is_interrupted():
+    jitted = lineara.jit(lambda n, x: two(n, x), engine="native")
+    jitted(np.int64(3), 0.5)
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        jitted(np.int64(90), 0.5)
+    timer.join()
+    assert jitted(np.int64(3), 0.5) == two(3, 0.5)
+
+
+def spoken(x):
+    if x < 1 or (x < 50 and x > 49):
+        print("at", x)
+    return x if x < 1 else spoken(x - 1) * 2
+
+
+def test_what_prints_on_its_way_prints_once(capsys):
+    said = []
+    for engine in ("native", INTERPRETER):
+        jitted = lineara.jit(lineara.grad(spoken), engine=engine)
+        assert jitted(3.5) == 8.0
+        said.append(capsys.readouterr().out)
+    assert said[0] == said[1]
+    with pytest.raises(RecursionError):
+        lineara.jit(spoken, engine="native")(1e6)
+
+
+# --- memory ---------------------------------------------------------------------------------------
+
+
+def test_nodes_of_a_round_are_taken_back(allocated):  # noqa: F811
+    def descent(x, n):
+        for _ in range(n):
+            x = x - 0.01 * lineara.grad(falling)(x)
+        return x
+
+    jitted = lineara.jit(descent, engine="native")
+    jitted(9.5, 1000)
+    calls, allocated.peak = allocated.malloc, 0
+    jitted(9.5, 1000)
+    assert allocated.malloc - calls < 5
+    assert not allocated.sizes
+    assert allocated.peak < 2**18
+
+
+def test_memory_is_given_back_where_a_run_fails(allocated):  # noqa: F811
+    jitted = lineara.jit(lineara.grad(beyond), engine="native")
+    for _ in range(3):
+        with pytest.raises(OutOfBounds):
+            jitted(500.0, np.ones(3))
+    assert not allocated.sizes
+
+
+# --- long programs --------------------------------------------------------------------------------
+
+
+def nested(depth, fan, lines):
+    """A program of definitions that call each other, of very many lines with calls written out."""
+    body = " ".join([f"let y{i} = sin(y{i - 1}) in" for i in range(1, lines)])
+    out = [f"def g0(y0: f64;) -> (f64;) = {body} y{lines - 1} * y0"]
+    for d in range(1, depth + 1):
+        calls = " ".join([f"let z{j + 1} = g{d - 1}(z{j};) in" for j in range(fan)])
+        out.append(f"def g{d}(z0: f64;) -> (f64;) = {calls} z{fan} * z0")
+    return parse(" ".join([*out, f"def f(x: f64;) -> (f64;) = let y = g{depth}(x;) in y * x"]))
+
+
+def test_a_program_that_would_be_too_long_has_functions():
+    program = nested(4, 8, 60)
+    assert NATIVE.takes(program, "f") is None
+    code = NATIVE.code(program, "f")
+    assert code.leaves < 500
+    expected = run(program, "f", 0.3, engine=INTERPRETER).results
+    assert run(program, "f", 0.3, engine=EXACT).results == expected
