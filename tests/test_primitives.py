@@ -463,6 +463,7 @@ LINES = [
     ("logical_or", z, x),
     ("logical_xor", z, x),
     ("logical_not", z),
+    ("compiled", np.True_),  # as what is compiled has it
     ("spacing", z),
     ("exponent", z),
     ("gcd", whole, flags),

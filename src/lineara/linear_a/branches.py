@@ -19,7 +19,7 @@ from lineara.facts.types import ArrayType, Family, Named, Sum, Type, show
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call, Form, Writer, call
 from lineara.linear_a.dimensions import matching, with_dims
-from lineara.linear_a.lane_partition import Side, sides
+from lineara.linear_a.lane_partition import Side, by_engine, sides
 
 BOOL = ArrayType((), np.dtype(bool))
 BYTE = np.dtype(np.uint8)  # sorted in linear time
@@ -159,7 +159,11 @@ class Choice(Form):
         """The branches over lanes; where lanes choose for themselves, each over those that do."""
         which, *rest = args
         if which in b.batched:
-            return sides(b, self, *self.ways(b, which), rest, Cond)
+
+            def packed(given: Sequence[ir.Var]) -> list[ir.Var]:
+                return sides(b, self, *self.ways(b, given[0]), given[1:], Cond)
+
+            return by_engine(b, self, args, packed, Cond)
         extra = len(b.program.defs[self.functions[0]].params) - len(rest)  # a payload
         flags = (*[False] * extra, *b.has_lanes(rest))
         with_lanes = [b.recur(f, flags)[1] for f in self.functions]

@@ -8,7 +8,7 @@ permutation, and a round is about those.  No lane is evaluated where it does not
 no lane takes is not entered, and all of it is text: J, U and T need no rule for it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Sized, Writer, call
 from lineara.linear_a.dimensions import I64, result_type
 
+BOOL = ArrayType((), np.dtype(bool))
 Write = Any  # an Emitter, or whatever else has `bind`
 
 
@@ -352,4 +353,47 @@ def in_turn(b: Any, e: Any, args: Sequence[ir.Var], scan: Any) -> list[ir.Var]:
     return b.results(e, loop, (True,) * len(kinds))
 
 
-__all__ = ["applied", "in_turn", "placed", "rounds", "sides"]
+# --- the choice of an engine ----------------------------------------------------------------------
+
+
+def by_engine(
+    b: Any,
+    e: ir.Leaf,
+    args: Sequence[ir.Var],
+    packed: Callable[[Sequence[ir.Var]], list[ir.Var]],
+    cond: type,
+) -> list[ir.Var]:
+    """Lanes that go different ways, in two texts: machine code takes one lane after the other.
+
+    A loop costs it nothing, and what is packed has a size that is counted.
+    """
+    args = [b.lift(a) if a.linear else a for a in args]
+    if not b.of_arrays(e) or b.program.may_act(ir.Let((), e)):
+        return packed(args)
+    compiled = b.prim_("compiled", b.out.bind("k", BOOL, ir.lit(False, BOOL)))
+    given = tuple(dict.fromkeys((*b.ahead, *args)))
+    ways = [
+        apart(b, given, what, lambda how=how: how(args))
+        for what, how in (("turn", lambda vs: b.in_turn(e, vs)), ("packed", packed))
+    ]
+    every = (True,) * sum(map(len, b.outcome(e)))
+    return b.results(e, cond((compiled, *given), ways), every)
+
+
+def apart(b: Any, formals: ir.Vars, what: str, write: Callable[[], list[ir.Var]]) -> str:
+    """A definition of what is written, which reads these variables only."""
+    before = len(b.out.bindings)
+    results = write()
+    bindings = b.out.bindings[before:]
+    del b.out.bindings[before:]
+    read = {v for binding in bindings for v in ir.reads(binding)}.union(results)
+    drops = [ir.Let((), ir.drop(v)) for v in formals if v not in read]
+    types = [tuple([v.type for v in results if v.linear is linear]) for linear in (False, True)]
+    body = ir.Block((*drops, *bindings), ir.Ret(tuple(results)))
+    order = tuple(sorted(formals, key=lambda v: v.linear))
+    d = ir.Def(b.helper(what), order, types[0], types[1], body)
+    b.define(d)
+    return d.name
+
+
+__all__ = ["applied", "by_engine", "in_turn", "placed", "rounds", "sides"]

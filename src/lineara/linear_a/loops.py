@@ -21,10 +21,11 @@ from lineara.facts.hints import Shaped
 from lineara.facts.types import ArrayType, Stack, Type, show, stacked
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.binomial_loops import unzip_with_snapshots
+from lineara.linear_a.branches import Cond
 from lineara.linear_a.calls import Call, Form, Writer
 from lineara.linear_a.counted_loops import unzip_counted
 from lineara.linear_a.dimensions import is_index, matching, with_dims
-from lineara.linear_a.lane_partition import rounds
+from lineara.linear_a.lane_partition import by_engine, rounds
 from lineara.linear_a.syntax import Def
 
 Zoned = tuple[tuple[Type, ...], tuple[Type, ...]]
@@ -455,7 +456,7 @@ class While(Loop):
         if own:
             if len(with_lanes) > nc + nlc:
                 b.refuse(self, "stacks what it finds in rounds whose number differs by lane")
-            return rounds(b, self, args)
+            return by_engine(b, self, args, lambda given: rounds(b, self, given), Cond)
         given = [b.lift(a) if has else a for a, has in zip(args, flags, strict=True)]
         return b.results(
             self, self.over((*b.ahead, *given), (over, name), len(b.ahead)), with_lanes
