@@ -284,3 +284,21 @@ def test_a_plain_array_is_read_at_a_staged_position():
 
     for at in (lambda i: np.take(a, i), lambda i: a[i]):
         assert lineara.trace(f(at), 1.0)(2.0) == 240.0
+
+
+def test_stages_of_lanes_that_go_different_ways_are_shown():
+    """Sizes that are values have no work that is known before a run."""
+
+    def chosen(x):
+        return x * 2.0 if x > 0.0 else -x
+
+    def halved(x):
+        while x > 1.0:
+            x = x * 0.5
+        return x * x
+
+    x = np.array([1.5, -2.0, 3.2])
+    for f in (chosen, halved):
+        for g in (lineara.vmap(f), lineara.vmap(lineara.grad(f))):
+            assert "\nbound: " in str(lineara.stages(g, x))
+    assert "or a size is a value" in str(lineara.stages(lineara.vmap(chosen), x))

@@ -22,7 +22,8 @@ from lineara.passes.jvp import rule_text
 def c_jvp(program: Program, name: str) -> Fraction | None:
     """c_J of a definition and all that it calls; None if an operation without work has a jvp with.
 
-    An operation on arrays without elements may be one: what its rule does with numbers stays.
+    It is None, too, where a size is a value.  An operation on arrays without elements may be one
+    without work: what its rule does with numbers stays.
 
     >>> from lineara.linear_a.parse import parse
     >>> c_jvp(parse("def f(x: f64;) -> (f64;) = sin(x)"), "f")
@@ -45,11 +46,19 @@ def _signature(program: Program, e: ir.Prim) -> tuple[Any, ...]:
 def ratio(program: Program, e: ir.Prim) -> Fraction | None:
     """W(J p) / W(p) where every argument that can move does; 1 for what R pays for."""
     (t,), _ = type_of_leaf(program, e)
+    if not all([_is_closed(program, of) for of in (t, *[a.type for a in e.args])]):
+        return None  # a size is a value: how much work that is, the run knows
     before = work(program, e, t)
     more = added(program, e, t)
     if not more:
         return Fraction(1)
     return Fraction(before + more, before) if before else None
+
+
+def _is_closed(program: Program, t: Type) -> bool:
+    """Whether every size in an array's type is known."""
+    of = program.unfold(t)
+    return not isinstance(of, ArrayType) or all([isinstance(n, int) for n in of.shape])
 
 
 def added(program: Program, e: ir.Prim, t: Type) -> int:

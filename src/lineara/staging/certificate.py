@@ -58,7 +58,10 @@ class Certificate:
             work += f", of which {self.again:,} a second time"
         if self.tape_bytes is not None and self.peak is not None:
             memory = f"tape {size(self.tape_bytes)}, peak {size(self.peak)}"
-        bound = "none is proved, for an operation without work has a derivative with some"
+        bound = (
+            "none is proved, for an operation without work has a derivative with some, or a size "
+            "is a value"
+        )
         if self.bound is not None:
             bound = f"forward <= {self.bound} value + the size of the arrays that are given or made"
         matrix = ""
