@@ -12,8 +12,9 @@ import re
 
 import numpy as np
 import pytest
-from rounding import excess
 from test_native import bits
+from test_native_kinds import agree_of
+from test_native_kinds import of as program_of
 
 import lineara
 from lineara.engines import run
@@ -30,28 +31,9 @@ N = 9
 CUT = 3  # an offset from the edge, so that no place is outside
 
 
-def program_of(f, *args):
-    """The program of f, its name, and the values."""
-    staged = lineara.jit(f).program(*args)
-    return staged.program, staged.name, staged.operands(args)
-
-
 def agree(f, *args):
     """Exact code has the interpreter's bits, the other code is within the bound."""
-    program, name, values = program_of(f, *args)
-    with np.errstate(all="ignore"):
-        expected = run(program, name, *values, engine="interpreter").results
-        for engine in (EXACT, NATIVE):
-            why = engine.takes(program, name)
-            if why is not None:
-                assert engine is EXACT, why
-                continue
-            ours = run(program, name, *values, engine=engine).results
-            if engine is EXACT:
-                assert bits(ours) == bits(expected)
-            else:
-                why = excess(program, name, values, expected, ours)
-                assert not why, why
+    agree_of(*program_of(f, *args), None, None, (EXACT, NATIVE))
 
 
 def text_of(f, *args):

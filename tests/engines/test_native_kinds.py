@@ -47,17 +47,20 @@ def agree(f, *args, asks=0, exact_asks=None):
     agree_of(program, name, values, asks, exact_asks)
 
 
-def agree_of(program, name, values, asks: int | None = 0, exact_asks: int | None = 0):
-    """The same of a program."""
+def agree_of(
+    program, name, values, asks: int | None = 0, exact_asks: int | None = 0,
+    engines=(EXACT, NATIVE),
+):  # fmt: skip
+    """The same of a program; by the exact engine and another one."""
     with np.errstate(all="ignore"):
         expected = run(program, name, *values, engine="interpreter").results
-        for engine, most in ((EXACT, exact_asks), (NATIVE, asks)):
+        for engine, most in zip(engines, (exact_asks, asks), strict=True):
             why = engine.takes(program, name)
             if why is not None:
-                assert engine is EXACT, why
+                assert engine is engines[0], why
                 continue
             ours = run(program, name, *values, engine=engine).results
-            if engine is EXACT:
+            if engine is engines[0]:
                 assert bits(ours) == bits(expected)
             else:
                 why = excess(program, name, values, expected, ours)

@@ -10,20 +10,17 @@ class _Attributes(ctypes.Structure):
     _fields_ = (("words", ctypes.c_int64 * 16),)
 
 
-_KNOWN: list[tuple[int, int]] = []
-
-
 def ends_of_stack() -> tuple[int, int]:
-    """Where the stack of the main thread lies; (0, 0) where that is not known.
+    """Where the stack of the main thread lies; (0, 0) in another thread, or if that is not known.
 
     Other threads come and go, and other stacks would lie where theirs were.
     """
-    if not _KNOWN and threading.current_thread() is threading.main_thread():
-        try:
-            _KNOWN.append(_ends_of_this())
-        except (AttributeError, OSError):
-            _KNOWN.append((0, 0))
-    return _KNOWN[0] if _KNOWN else (0, 0)
+    if threading.current_thread() is not threading.main_thread():
+        return 0, 0
+    try:
+        return _ends_of_this()
+    except (AttributeError, OSError):
+        return 0, 0
 
 
 def _ends_of_this() -> tuple[int, int]:
