@@ -439,6 +439,18 @@ def test_functions_of_pythons_in_lanes_are_not_called_back(name):
         ] == []
 
 
+def test_whole_numbers_of_pythons_in_lanes_are_not_called_back():
+    def f(i, x):
+        at = min(max(i - 1, 0), 3) * 2 // 2
+        return x[at] + i % 3 + (i + 2) // 2
+
+    i, x = np.array([0, 1, 4, 7, -5]), rng.normal(size=5)
+    p, operands = definition(lineara.vmap(f, in_axes=(0, None)), i, x)
+    (y,) = agree(p.program, p.name, *operands)
+    np.testing.assert_array_equal(y, [f(int(k), x) for k in i])
+    assert not [n for n, _ in NATIVE.kernel(p.program, p.name).asked if n]
+
+
 def test_a_lane_in_which_python_raises_is_an_error_as_the_interpreters():
     f = lineara.vmap(lambda x: math.log(x) + math.exp(x))
     fine, wrong, large = np.array([1.0, 2.0]), np.array([1.0, -2.0]), np.array([1.0, np.inf])

@@ -22,7 +22,7 @@ pytest.importorskip("llvmlite")
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "capture"))
 try:
-    from test_recursion import FUNCTIONS, POINTS, with_loops
+    from test_recursion import FUNCTIONS, POINTS
 finally:
     sys.path.pop(0)
 

@@ -19,7 +19,7 @@ from lineara.engines.native.emit import Code, Emitter
 from lineara.engines.native.matrices import OF_MATRICES, of_matrices
 from lineara.engines.native.orders import OF_LINES, of_lines, searched
 from lineara.engines.native.python_complex import pythons_complex
-from lineara.engines.native.scalars import RULES, converted, intrinsic, pythons
+from lineara.engines.native.scalars import RULES, Rule, converted, intrinsic, pythons
 from lineara.engines.native.strided import (
     Plain,
     Spot,
@@ -123,13 +123,14 @@ def elementwise(
     t: ArrayType,
     kind: str,
     into: nm.Arr | None = None,
+    rule: Rule | None = None,
 ) -> nm.Arr | None:
     """An array of numbers, and of arrays that have its shape or are broadcast to it."""
     arrays = [x for x in args if isinstance(x, nm.Arr)]
     if any([nm.kind_of(x.type) is None for x in arrays]):
         return None
     sure = t.ndim < 2 or (e.name not in APART and all([x.as_numpys for x in arrays]))
-    rule = RULES.get(e.name)
+    rule = rule or RULES.get(e.name)
     if rule is None:
         return by_loop(em, e, args, t, kind, into)
     with em.trial():
@@ -155,34 +156,33 @@ def by_pythons(
     t: ArrayType,
     kind: str,
 ) -> nm.Arr | None:
-    """A function of Python's in lanes: another primitive's results where all is finite.
+    """A function of Python's in lanes: of floats another primitive's results where all is finite.
 
-    If a lane is not, all of them are called back.
+    If a lane is not, or a whole number is too large, all of them are called back.
     """
     base = getattr(e.primitive, "in_lanes", None)
-    if base is None or kind != "f64" or {nm.kind_of(type_of(x)) for x in args} != {"f64"}:
+    kinds = {kind, *[nm.kind_of(type_of(x)) for x in args]}
+    if base is None or kinds not in ({"f64"}, {"i64"}):
         return None
     slow = em.at_entry("alloca i1")
+
+    def note() -> nm.Num:
+        em.line(f"store i1 true, ptr {slow}")
+        return nm.constant(kind, 0)
+
+    def of_lane(em: Emitter, kind: str, numbers: Sequence[nm.Num]) -> nm.Num | None:
+        return pythons(em, e.name, kind, numbers, note)
+
     with em.kept([*args, *at.values()]):
-        y = elementwise(em, ir.Prim(e.args, base), args, t, kind)
+        em.line(f"store i1 false, ptr {slow}")
+        if kind == "i64":
+            y = elementwise(em, e, args, t, kind, rule=of_lane)
+        else:
+            y = elementwise(em, ir.Prim(e.args, base), args, t, kind)
         if y is None:
             return None
-        em.line(f"store i1 false, ptr {slow}")
-        steps = [steps_in(x, t.ndim) for x in args]
-        with em.nest(t.shape, strides_of(t.shape), *steps) as (to, *of):
-            number, infinite = em.load(y, to), em.text(nm.constant(kind, math.inf))
-            total = number
-            for x, i in zip(args, of, strict=True):
-                size = intrinsic("fabs")(em, kind, [at_offset(em, x, i)])
-                assert size is not None, "it is a f64"
-                total = nm.Num(kind, em.let(f"fadd double {em.text(total)}, {em.text(size)}"))
-            size = intrinsic("fabs")(em, kind, [total])
-            assert size is not None, "it is a f64"
-            odd = em.let(f"fcmp uge double {em.text(size)}, {infinite}")
-            if e.name == "python_power":  # NumPy's may be a square root instead
-                odd = em.let(f"or i1 {odd}, {em.let(f'fcmp oeq double {em.text(number)}, 0.0')}")
-            before = em.let(f"load i1, ptr {slow}")
-            em.line(f"store i1 {em.let(f'or i1 {before}, {odd}')}, ptr {slow}")
+        if kind == "f64":
+            note_where_not_finite(em, e, args, y, slow)
         on, no = em.name("on"), em.name("no")
         em.branch(em.let(f"load i1, ptr {slow}"), no, on)
         em.block(no)
@@ -193,6 +193,27 @@ def by_pythons(
         em.jump(on)
         em.block(on)
     return y
+
+
+def note_where_not_finite(
+    em: Emitter, e: ir.Prim, args: Sequence[Plain], y: nm.Arr, slow: str
+) -> None:
+    """Note whether there is a lane whose result or arguments are not finite."""
+    t, kind, infinite = y.type, "f64", em.text(nm.constant("f64", math.inf))
+    steps = [steps_in(x, t.ndim) for x in args]
+    with em.nest(t.shape, strides_of(t.shape), *steps) as (to, *of):
+        total = number = em.load(y, to)
+        for x, i in zip(args, of, strict=True):
+            size = intrinsic("fabs")(em, kind, [at_offset(em, x, i)])
+            assert size is not None, "it is a f64"
+            total = nm.Num(kind, em.let(f"fadd double {em.text(total)}, {em.text(size)}"))
+        size = intrinsic("fabs")(em, kind, [total])
+        assert size is not None, "it is a f64"
+        odd = em.let(f"fcmp uge double {em.text(size)}, {infinite}")
+        if e.name == "python_power":  # NumPy's may be a square root instead
+            odd = em.let(f"or i1 {odd}, {em.let(f'fcmp oeq double {em.text(number)}, 0.0')}")
+        before = em.let(f"load i1, ptr {slow}")
+        em.line(f"store i1 {em.let(f'or i1 {before}, {odd}')}, ptr {slow}")
 
 
 def by_loop(
