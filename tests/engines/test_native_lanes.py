@@ -14,6 +14,7 @@ from test_native import EXACT, NATIVE, agree
 
 import lineara
 from lineara import grad, jit, vmap
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
 from lineara.passes.batch import batch, batched_name
@@ -160,3 +161,33 @@ def test_a_definition_with_a_size_that_is_a_value_is_called_back():
     (site,) = NATIVE.code(program, "f").sites
     assert "round(f64, f64[9]), since it has arrays whose size is a value" in site.what
     assert "whose size is a value" in NATIVE.takes(program, "f.grad.e")
+
+
+def chain(branches):
+    """A function with so many branches, each within the one before."""
+
+    def f(x, k=0):
+        return f(x * x + k, k + 1) if k < branches and x * (k + 2) > 0.3 else x
+
+    return lambda x: f(x)
+
+
+def leaves_of(g, *args):
+    p = jit(g).program(*args)
+    return sum([len(ir.leaves(p.program.defs[f].body)) for f in p.program.reached(p.name)])
+
+
+@pytest.mark.parametrize("way", [vmap, lambda f: vmap(grad(f))], ids=["value", "gradient"])
+def test_both_texts_are_as_long_as_the_branches_are_many(way):
+    x = np.linspace(-1.0, 1.0, 5)
+    few, more, many = [leaves_of(way(chain(n)), x) for n in (4, 8, 16)]
+    assert many - more <= 2.2 * (more - few)
+
+
+def test_each_vmap_adds_the_same_to_both_texts():
+    sizes, f = [], branch
+    for n in (1, 2, 3, 4):
+        f = vmap(f)
+        sizes.append(leaves_of(f, np.ones((2,) * n)))
+    first, *others = np.diff(sizes)
+    assert max(others) <= 1.5 * first, sizes
