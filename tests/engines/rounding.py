@@ -20,7 +20,9 @@ from lineara.facts.primitive import Constant, Elementwise, Structural
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.program import Program
 
-RUNS, TIMES = 6, 32
+RUNS, TIMES, UNITS = 6, 4, 8
+"""How often a program runs again, how far it may be away, and by how much operands are disturbed:
+by so much that a sum whose terms have both signs shows it."""
 SAME = ("where", "keep", "live_factor")  # they choose and calculate nothing
 
 
@@ -32,7 +34,7 @@ class Disturbed(Numbers):
         self.free = free  # leaves whose rounding is free, elementwise ones of numbers and accums
 
     def evaluated(self, e: ir.Prim, args: list[Any], params: dict[str, Any]) -> Any:
-        """The value of operands that are a unit in the last place away."""
+        """The value of operands that are some units in the last place away."""
         fixed = isinstance(e.primitive, Elementwise | Constant | Structural)
         summed = not (fixed or e.name in SAME or e.primitive.acts)
         of_numbers = not any([np.ndim(a) for a in args]) and isinstance(e.primitive, Elementwise)
@@ -48,14 +50,16 @@ class Disturbed(Numbers):
         return x
 
     def disturbed(self, a: Any) -> Any:
-        """A value, each number of it a unit in the last place away, to one side or the other."""
+        """A value, each number of it some units in the last place away, to either side."""
         dtype = getattr(a, "dtype", np.dtype(object))
         if dtype.kind not in "fc":
             return a
         sides = self.rng.choice([-1.0, 1.0], np.shape(a))
         with np.errstate(all="ignore"):
             unit = np.spacing(np.abs(a)) if dtype.kind == "f" else np.finfo(dtype).eps * a
-            return np.where(np.isfinite(a) & (a != 0), a + sides * unit, a).astype(dtype)[()]
+            return np.where(np.isfinite(a) & (a != 0), a + UNITS * sides * unit, a).astype(dtype)[
+                ()
+            ]
 
 
 def leaves(value: Any) -> list[np.ndarray]:

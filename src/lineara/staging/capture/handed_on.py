@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from lineara.facts.hints import Leaf
-from lineara.staging.capture.columns import Column
 from lineara.staging.capture.records import Record
 from lineara.staging.staged_arrays import Cell, StagedArray, may_be_one, relatives, stores_of
 
@@ -32,15 +31,22 @@ class HandedOn:
         self, body: Record, begins: Sequence[Leaf], given: Sequence[Any], places: Sequence[Part]
     ) -> None:
         self.begins, self.given, self.places = begins, given, places
-        self.first: list[list[Any]] = [*map(_stores, begins)]
-        self.last: list[list[Any]] = [_stores(_leaf(body.columns[key], i)) for key, i in places]
-        self.carries: list[int] = [p for p, v in enumerate(given) if isinstance(v, StagedArray)]
-        self.handed: list[set[int]] = [
-            {p for p in self.carries if _meet(_stores(given[p]), stores)} for stores in self.last
+        columns = [body.columns[key] for key, _ in places]
+        left = [
+            c.leaves[i] if c.leaves else None for c, (_, i) in zip(columns, places, strict=True)
         ]
-        ever = [self.before(of) for of in self.handed]
+        self.first: list[list[Any]] = _stores(begins)
+        self.last: list[list[Any]] = _stores(left)
+        self.carries: list[int] = [p for p, v in enumerate(given) if isinstance(v, StagedArray)]
+        at = _stores(given)
+        self.handed: list[set[int]] = [
+            {p for p in self.carries if _meet(at[p], stores)} for stores in self.last
+        ]
+        ever = [self.before(of) if of else of for of in self.handed]
         self.begun: list[list[Any]] = [[s for p in of for s in self.first[p]] for of in ever]
-        outside = [[s for s in _may_be(of) if _home(s) is not body.level] for of in self.last]
+        outside = [
+            [s for s in _may_be(of) if _home(s) is not body.level] if of else of for of in self.last
+        ]
         self.bound: list[list[Any]] = [
             [s for p in {*of, k} for s in outside[p]] for k, of in enumerate(ever)
         ]
@@ -78,10 +84,11 @@ class HandedOn:
 
     def others(self, results: Sequence[Leaf], runs: bool) -> list[list[Any]]:
         """For each result of the loop the arrays that it may be; `runs`: there is a round."""
-        arrays = []
+        arrays: list[list[Any]] = []
+        left = [k for k, stores in enumerate(self.last) if stores]
         for k in range(len(self.places)):
             stores = [*self.begun[k], *self.bound[k]]
-            others = [m for m in range(len(self.places)) if m != k and self._are_one(k, m)]
+            others = [m for m in left if m != k and self._are_one(k, m)] if k in left else []
             if not runs and k in self.carries:
                 stores += self.first[k]
                 others += [q for p, q in self.at_first if p == k]
@@ -89,13 +96,9 @@ class HandedOn:
         return arrays
 
 
-def _leaf(column: Column, i: int) -> Leaf:
-    return column.leaves[i] if column.leaves else None
-
-
-def _stores(v: Leaf) -> list[Any]:
-    """The storage of an array; none of a number."""
-    return stores_of(v) if isinstance(v, StagedArray | np.ndarray) else []
+def _stores(values: Sequence[Leaf]) -> list[list[Any]]:
+    """The storage of arrays; none of numbers."""
+    return [stores_of(v) if isinstance(v, StagedArray | np.ndarray) else [] for v in values]
 
 
 def _home(store: Any) -> Any:
