@@ -170,6 +170,18 @@ def none(x: f64, y: f64[2];) -> (either;) =
   let (;) = drop((x, y;)) in
   zeros[either]
 
+def right(x: f64, y: f64[2];) -> (either;) =
+  let (;) = drop(y) in
+  inj[1, either](x)
+
+def of_pair(p: <f64, f64[2]>;) -> (f64;) =
+  let <x: f64, y: f64[2]> = p in
+  let (;) = drop(y) in
+  (x;)
+
+def of_number(x: f64;) -> (f64;) =
+  negative(x)
+
 def f(p: bool, q: bool, x: f64, y: f64[2];) -> (f64, f64[2];) =
   let a: either = cond[left, none](p, x, y;) in
   let b: either = cond[none, left](q, x, y;) in
@@ -177,6 +189,22 @@ def f(p: bool, q: bool, x: f64, y: f64[2];) -> (f64, f64[2];) =
   let d: either = c + a in
   let <u: f64, v: f64[2]> = proj[0](d) in
   (u, v;)
+
+def g(p: bool, q: bool, r: bool, x: f64, y: f64[2];) -> (f64;) =
+  let a: either = cond[left, right](r, x, y;) in
+  let b: either = zeros[either] in
+  let c: either = cond[first, second](p, a, b;) in
+  let d: either = cond[first, second](q, b, a;) in
+  let e: either = c + d in
+  case e of of_pair | of_number with (;)
+
+def first(a: either, b: either;) -> (either;) =
+  let (;) = drop(b) in
+  (a;)
+
+def second(a: either, b: either;) -> (either;) =
+  let (;) = drop(a) in
+  (b;)
 """
 """Sums of tagged values, of which some are zero, which has no tag."""
 
@@ -190,3 +218,12 @@ def test_tagged_values_are_added(p, q):
     times = 2 * p + (not q)
     assert u == 1.5 * times
     assert (v == np.array([1.0, 2.0]) * times).all()
+
+
+@pytest.mark.parametrize("r", [True, False])
+@pytest.mark.parametrize(("p", "q"), [(True, True), (False, False), (True, False)])
+def test_a_sum_has_the_tag_of_what_is_not_zero(p, q, r):
+    program = check(parse(TAGS))
+    assert [e.takes(program, "g") for e in (EXACT, NATIVE)] == [None, None]
+    (y,) = agree(program, "g", p, q, r, 1.5, np.array([1.0, 2.0]))
+    assert y == (1.5 if r else -1.5) * (p + (not q))
