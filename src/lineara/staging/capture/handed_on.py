@@ -37,7 +37,12 @@ class HandedOn:
         ]
         self.first: list[list[Any]] = _stores(begins)
         self.last: list[list[Any]] = _stores(left)
-        self.carries: list[int] = [p for p, v in enumerate(given) if isinstance(v, StagedArray)]
+        self.pairs: set[tuple[int, int]] = set()
+        self.has_arrays = any(self.first) or any(self.last)
+        if not self.has_arrays:
+            self.carries: list[int] = []
+            return
+        self.carries = [p for p, v in enumerate(given) if isinstance(v, StagedArray)]
         at = _stores(given)
         self.handed: list[set[int]] = [
             {p for p in self.carries if _meet(at[p], stores)} for stores in self.last
@@ -54,7 +59,7 @@ class HandedOn:
         self.at_first: set[tuple[int, int]] = {
             (p, q) for p, q in each if _meet(self.first[p], self.first[q])
         }
-        self.pairs: set[tuple[int, int]] = {*self.at_first}
+        self.pairs |= self.at_first
         while more := {(p, q) for p, q in each if (p, q) not in self.pairs and self._are_one(p, q)}:
             self.pairs |= more
 
@@ -84,6 +89,8 @@ class HandedOn:
 
     def others(self, results: Sequence[Leaf], runs: bool) -> list[list[Any]]:
         """For each result of the loop the arrays that it may be; `runs`: there is a round."""
+        if not self.has_arrays:
+            return [[] for _ in self.places]
         arrays: list[list[Any]] = []
         left = [k for k, stores in enumerate(self.last) if stores]
         for k in range(len(self.places)):

@@ -542,7 +542,7 @@ class Loop:
         if any([id(cell) in copied for cell in self.cells]):
             raise written_in_list()
         cells = {id(cell) for cell in self.cells}
-        for p in range(len(arrays.begins) if cells else 0):
+        for p in arrays.carries if cells else ():
             for cell in [c for c in arrays.may_be(p) if id(c) in cells]:
                 names = [said(n) for n, c in _stores(self.body).items() if c is cell]
                 raise self._refusal(" ".join(names[:1]) or "an array", arrays.places[p])
