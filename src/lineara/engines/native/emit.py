@@ -311,7 +311,6 @@ class Emitter(Code):
         self.frames.append(self.remembered[-1].values())
         for i, (b, dead) in enumerate(zip(block.bindings, rows, strict=True)):
             if i in left:
-                self.free = False
                 left -= self.region(block, i, left, env)
             if i in left:
                 self.tell(b)
@@ -385,7 +384,6 @@ class Emitter(Code):
         at = {v: env[v] for v in e.operands()}
         args = [at[v] for v in e.args]
         numbers = [isinstance(x, nm.Num) for x in args[isinstance(e, ir.Accum) :]]
-        self.free = self.is_free(e) and all(numbers)
         for v in dead:
             env.pop(v, None)
         mine = [v in dead and e.args.count(v) == 1 for v in e.args[:1]]  # what it may write
@@ -394,7 +392,10 @@ class Emitter(Code):
             args.clear()
             at.clear()
             return self.call(e.functions[0], given, wanted)
-        return self.leaf(e, args, at, types, mine, wanted)
+        self.free = self.is_free(e) and all(numbers)
+        values = self.leaf(e, args, at, types, mine, wanted)
+        self.free = False  # for whoever asked: a region writes lines of arrays next
+        return values
 
     def is_free(self, e: ir.Leaf) -> bool:
         """Whether a leaf calculates with cotangents, whose rounding is free."""
