@@ -33,9 +33,13 @@ TESTS = (
     "native", "native_arrays", "native_regions", "native_primal", "native_report",
     "native_memory", "native_lowering", "native_matrices", "native_orders", "native_rows",
     "native_kinds", "native_loops", "native_products", "native_scalars", "native_spliced",
-    "native_pieces", "into", "direct", "adaptive", "seam",
+    "native_pieces", "native_freedom", "native_lanes", "native_recursion", "native_seconds",
+    "into", "direct", "adaptive", "seam",
 )  # fmt: skip
-SLOW = ("random_functions_and_their", "threads", "is_interrupted", "twenty")
+SLOW = (
+    "random_functions_and_their", "threads", "is_interrupted", "twenty",
+    "derivatives_of_random_loops",
+)  # fmt: skip
 OTHER = {
     "fadd": "fsub", "fsub": "fadd", "fmul": "fdiv", "fdiv": "fmul", "add": "sub", "sub": "add",
     "mul": "add", "and i1": "or i1", "or i1": "and i1", "icmp eq": "icmp ne",

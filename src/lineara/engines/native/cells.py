@@ -199,8 +199,10 @@ class Table:
         """An elementwise primitive, cell by cell."""
         kind, key = nm.kind_of(t) or "", (e.name, repr(e.params))
         has_rule = e.name in arrays.STEPS or (e.name in RULES and e.name not in arrays.OF_ARRAYS)
+        if not (has_rule or isinstance(e.primitive, Elementwise)):
+            return None
         args, axis = self.spread(given, t)
-        if not args or not (has_rule or isinstance(e.primitive, Elementwise)):
+        if not args:
             return None
         made: list[Cell] = []
         for xs in zip(*[x.flat for x in args], strict=True):
