@@ -93,7 +93,9 @@ def test_where_elements_would_stand_is_numpys_and_python_is_not_asked(seed):
     x = np.sort(draw.choice([0.0, -0.0, 1.5, -np.inf, np.inf, np.nan, 2.0, -3.0], seed % 12))
     keys = draw.choice([0.0, 1.5, 1.6, -np.inf, np.inf, np.nan, -3.0, 2.0], (3, 4))
     pairs = [(x, keys[0, 1]), (x, keys.T), (x, np.array([2, -3])), (x, 1)]
-    pairs += [(x.astype("f4"), keys.astype("f4")), (np.sort(draw.integers(-3, 3, 7)), np.int64(1))]
+    whole = np.sort(draw.integers(-3, 3, 7))
+    pairs += [(x.astype("f4"), keys.astype("f4")), (whole, np.int64(1)), (whole, keys)]
+    pairs += [(x.astype("f4"), keys.T), (x, keys.astype("f4")), (whole, keys.astype("f4"))]
     for a, v in pairs:
         p = lineara.trace(
             lambda a, v: [np.searchsorted(a, v, side=side) for side in ("left", "right")], a, v

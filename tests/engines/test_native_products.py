@@ -47,6 +47,27 @@ def test_sums_of_products_are_within_their_rounding() -> None:
         assert np.all(np.abs(y - np.einsum(p, a, b)) <= bound), p
 
 
+@pytest.mark.parametrize("kinds", ["dd", "ff", "DD", "dD", "fd", "ll", "ld"])
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (7, 3), (3, 7), (40, 40), (1, 30)])
+def test_windows_of_a_vector_times_another_are_sums_of_code(kinds, n, m) -> None:
+    a, v = [rng.integers(-9, 9, k).astype(c) for k, c in zip((2 * n, m), kinds, strict=True)]
+    if kinds[0] == "d":
+        a[0] = np.inf  # where one vector ends, the other adds nothing
+
+    def windows(a, v):
+        of = [(f, mode) for f in (np.convolve, np.correlate) for mode in ("full", "same", "valid")]
+        return [f(a[::2], v, mode) for f, mode in of]
+
+    staged = lineara.jit(windows).program(a, v)
+    code = Native().code(staged.program, staged.name)
+    assert not isinstance(code, str)
+    assert not code.sites
+    with np.errstate(invalid="ignore"):
+        for y, expected in zip(lineara.jit(windows)(a, v), windows(a, v), strict=True):
+            assert y.dtype == expected.dtype
+            np.testing.assert_array_equal(y, expected)
+
+
 def test_large_products_for_each_place_are_the_blas() -> None:
     a, b = rng.normal(size=(6, 40, 41)), rng.normal(size=(6, 41, 44))
     staged = lineara.jit(lambda a, b: a @ b).program(a, b)

@@ -612,6 +612,19 @@ def summed(
     return in_numpys_order(em, args[0], t) if em.exact else folds.summed(em, e, args, t)
 
 
+def sought(
+    em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
+) -> Plain | None:
+    """Where elements would stand in a line, both in the kind that they have in common."""
+    common = nm.kind_of(ArrayType((), np.result_type(*[type_of(x).dtype for x in args])))
+    if common not in ("f64", "f32", "i64") or None in [nm.kind_of(type_of(x)) for x in args]:
+        return None
+    held: list[nm.Held] = [*args]
+    with em.kept(held):
+        held += (cast_ := [in_kind(em, x, common) for x in args])
+        return searched(em, e, cast_, t)
+
+
 def by_fold(rule: Callable[..., Plain | None]) -> "Shaping":
     """What is folded, where sums may have another order than NumPy's."""
 
@@ -639,11 +652,14 @@ OF_ARRAYS: dict[str, Shaping] = {
     "min": by_fold(folds.extreme),
     "matmul": by_fold(folds.multiplied),
     "einsum": by_fold(folds.contracted),
+    "correlate": by_fold(folds.correlated),
+    "convolve": by_fold(folds.convolved),
     "cumsum": by_fold(running.summed),
-    "searchsorted": lambda em, e, args, at, t: searched(em, e, args, t),
+    "searchsorted": sought,
 }
-STRIDED = {"sum", "ties", "max", "min", "matmul", "einsum", "cumsum", "permute_dims", "index",
-           "broadcast_to", "concat", "stack", "scatter", *OF_LINES, *OF_MATRICES}  # fmt: skip
+STRIDED = {"sum", "ties", "max", "min", "matmul", "einsum", "correlate", "convolve", "cumsum",
+           "permute_dims", "index", "broadcast_to", "concat", "stack", "scatter", *OF_LINES,
+           *OF_MATRICES}  # fmt: skip
 """What reads arrays whose places are any number of elements apart."""
 APART = {"real", "imag"}
 """What is every other number of an array to NumPy, and lies beside each other here."""

@@ -39,7 +39,7 @@ WIDE = 32
 REUSED = 8
 """How often a number of an operand is read if the operand is copied into another order."""
 LARGE = 32**3
-"""Products of numbers from which a product of matrices is the BLAS'."""
+"""Products of numbers from which a product of matrices is the BLAS', a convolution NumPy's."""
 
 
 class Axis(NamedTuple):
@@ -532,6 +532,33 @@ def contracted(em: Emitter, e: ir.Prim, args: Sequence[Plain], t: ArrayType) -> 
     return products(
         em, args, [axes[c] for c in output], [axes[c] for c in sizes if c not in output], t
     )
+
+
+def correlated(em: Emitter, e: ir.Prim, args: Sequence[Plain], t: ArrayType) -> Plain | None:
+    """The sum of products of a vector and each window of as many elements of another."""
+    (first,), (second,) = map(steps_of, args)
+    (n,) = type_of(args[1]).shape
+    if n * t.size >= LARGE:
+        return None  # NumPy sums each window by the BLAS
+    return products(em, args, [Axis(t.size, (first, 0))], [Axis(n, (first, second))], t)
+
+
+def convolved(em: Emitter, e: ir.Prim, args: Sequence[Plain], t: ArrayType) -> Plain | None:
+    """The sums of the products whose places add up to the same."""
+    kinds, kind = [nm.kind_of(type_of(x)) for x in args], nm.kind_of(t)
+    shape = sorted([type_of(x).size for x in args])
+    is_large = math.prod(shape) >= LARGE
+    if kind == "bool" or kind not in kinds or None in (*kinds, kind) or is_large:
+        return None
+    args = sorted(args, key=lambda x: type_of(x).size)  # rounds within are of the longer one
+    (first,), (second,) = map(steps_of, args)
+    with em.kept(args):
+        y = em.array(t)
+    filled(em, nm.constant(kind, 0.0), y)
+    with em.nest(shape, [first, 0], [0, second], [1, 1]) as (i, j, to):
+        value = term(em, args, [i, j], kind)
+        em.store(combined(em, SUM, kind, em.load(y, to), value), y, to)
+    return y
 
 
 # --- BLAS -----------------------------------------------------------------------------------------

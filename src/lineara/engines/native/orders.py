@@ -18,7 +18,6 @@ from lineara.engines.native import numbers as nm
 from lineara.engines.native.emit import Emitter
 from lineara.engines.native.factors import Function, called
 from lineara.engines.native.numbers import strides_of
-from lineara.engines.native.scalars import converted
 from lineara.engines.native.strided import Plain, at_offset, steps_of, type_of, view
 from lineara.facts.types import ArrayType
 from lineara.linear_a import syntax as ir
@@ -239,22 +238,18 @@ def of_lines(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType) -> Plain 
 
 
 def searched(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType) -> Plain | None:
-    """Where elements would stand in a line."""
+    """Where elements would stand in a line of their kind."""
     side = e.params.get("side", "left")
     if len(args) != 2 or {*e.params} - {"side"} or side not in ("left", "right"):
         return None
-    (x, v), (kind, of_key) = args, [nm.kind_of(type_of(a)) for a in args]
-    fits = kind == of_key in ("f64", "f32", "i64") or (kind, of_key) == ("f64", "i64")
-    if not isinstance(x, nm.Arr) or x.type.ndim != 1 or not fits:
+    (x, v), kind = args, nm.kind_of(type_of(args[0]))
+    if not isinstance(x, nm.Arr) or x.type.ndim != 1 or kind is None:
         return None
-    assert kind is not None, "it fits"
     f = search(side, kind, x.type.size)
     with em.kept(args):
         y = em.array(t)
         with em.nest(t.shape, steps_of(v), strides_of(t.shape)) as (i, j):
-            key = converted(em, at_offset(em, v, i), kind)
-            assert key is not None, "it fits"
-            called(em, f, [em.address(x), em.address(y, j), em.boxed(key)])
+            called(em, f, [em.address(x), em.address(y, j), em.boxed(at_offset(em, v, i))])
     return y if t.shape else em.load(y)
 
 
