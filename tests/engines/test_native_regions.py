@@ -1,14 +1,18 @@
 """Lines that are fused: the same bits as each line alone, in less memory, and told."""
 
 import math
+import random
 import re
 
 import numpy as np
 import pytest
+from test_native_kinds import agree_of
+from test_native_kinds import of as program_of
 
 import lineara
 from lineara.engines import run
-from lineara.engines.native import Native, emitted, regions
+from lineara.engines.native import Native, emitted, lower, regions
+from lineara.engines.native.emit import Emitter
 from lineara.engines.native.lower import Lowered, lowered
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
@@ -16,6 +20,12 @@ from lineara.linear_a.parse import parse
 pytest.importorskip("llvmlite")
 
 rng = np.random.default_rng(17)
+EXACT = Native(exact=True)
+
+
+def agree(f, *args):
+    """Exact code has the interpreter's bits, the other code is within the bound."""
+    agree_of(*program_of(f, *args), None, None, (EXACT, Native()))
 
 
 def logsumexp(x):
@@ -150,10 +160,107 @@ def test_the_gradient_stores_fewer_arrays(monkeypatch):
     case = lineara.grad(logsumexp), (rng.normal(size=20_000),)
     fused = arrays_of_rows(*case)
     monkeypatch.setattr(regions, "LEAST", math.inf)
-    assert (fused, arrays_of_rows(*case)) == (
-        2,
-        3,
-    )  # exponentials, then the result; their cotangents
+    assert (fused, arrays_of_rows(*case)) == (1, 2)  # exponentials, which become the result
+
+
+def tangled(draw):
+    """A function of two matrices whose lines read arrays across, in part and again later."""
+    ways = {
+        "across": lambda a, b: a.T + b,
+        "back": lambda a, b: a[::-1] * b,
+        "row": lambda a, b: a[0] - b,
+        "column": lambda a, b: a * b[:, :1],
+        "other row": lambda a, b: a - b[:, 2],
+        "all": lambda a, b: a / (2.0 + np.abs(b[0, 0])),
+        "called": lambda a, b: np.sin(a) + b,
+        "alone": lambda a, b: np.maximum(a, 0.5 * b),
+        "shape": lambda a, b: (a.reshape(-1) * 1.5).reshape(a.shape) - b,
+        "chosen": lambda a, b: np.where(a > b, a, -b),
+    }
+    plan = [(draw.choice([*ways]), draw.random(), draw.random()) for _ in range(14)]
+
+    def f(x, y):
+        made = [x * 2.0, y + 1.0]
+        for way, *which in plan:
+            a, b = [made[-1 - int(w * w * min(len(made), 6))] for w in which]
+            made.append(ways[way](a, b) / 3.0)
+        return made[-1], made[-3], made[-2][0]
+
+    return f
+
+
+@pytest.mark.parametrize("i", range(12))
+def test_lines_over_what_they_are_made_of_have_the_bits_of_lines_elsewhere(
+    i, small_blocks, monkeypatch, request
+):
+    f = tangled(random.Random(f"{request.config.option.seed} {i}"))
+    x, y = np.random.default_rng(i).normal(size=(2, 24, 24))
+    cases = (f, (x, y)), (gradient(lambda *args: f(*args)[:2]), (x, y))
+    over = [bits(regions_and_results(case, Native())[1]) for case in cases]
+    assert over[0] == bits(regions_and_results(cases[0], "interpreter")[1])
+    monkeypatch.setattr(Emitter, "is_left", lambda *_: False)
+    assert over == [bits(regions_and_results(case, Native())[1]) for case in cases]
+
+
+LATER = {
+    "across": lambda x: (z := np.cumsum(x, axis=1)) + z.T,
+    "across, in a region": lambda x: np.exp((z := np.cumsum(x, axis=1)) * 2.0) - z.T * z,
+    "summed later": lambda x: ((z := np.cumsum(x, axis=1)) * 2.0 + 1.0, np.sum(z)),
+    "called later": lambda x: ((z := np.cumsum(x, axis=1)) * 2.0 + 1.0, np.sum(np.sin(z))),
+    "spread": lambda x: np.cumsum(x, axis=1)[0] * np.ones((40, 40)) * x,
+    "kept": lambda x: ((z := np.cumsum(x, axis=1)) * 2.0, z.reshape(-1)),
+}
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_a_line_is_put_over_no_array_that_is_read_later(name, small_blocks, monkeypatch):
+    case = LATER[name], (rng.normal(size=(40, 40)),)
+    over = bits(regions_and_results(case, Native())[1])
+    monkeypatch.setattr(Emitter, "is_left", lambda *_: False)
+    assert over == bits(regions_and_results(case, Native())[1])
+
+
+def test_a_line_is_put_over_what_it_is_made_of():
+    x = rng.normal(size=20_000)
+    assert arrays_of_rows(lambda x: np.sin(np.exp(x) * 2.0) * 3.0, (x,)) <= 2
+    assert arrays_of_rows(lambda x: np.cumsum(np.cumsum(x) * 2.0), (x,)) == 2
+    _, (y, z) = regions_and_results((lambda x: ((y := np.cumsum(x)) * 2.0, y), (x,)), Native())
+    assert np.array_equal(y, 2.0 * np.cumsum(x))
+    assert np.array_equal(z, np.cumsum(x))
+
+
+def test_a_sum_that_is_known_is_not_added_up_again(monkeypatch):
+    case = lineara.grad(logsumexp), (rng.normal(size=20_000),)
+    told, (y,) = regions_and_results(case, Native())
+    monkeypatch.setattr(lower, "known_sums", lambda program, *_: program)
+    more, (z,) = regions_and_results(case, Native())
+    assert (len(told), len(more)) == (2, 3)
+    assert np.allclose(y, z, rtol=1e-13, atol=1e-14)
+
+
+@pytest.mark.parametrize("axis", [0, 1, (0, 1), None])
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("shape", [(40, 40), (33, 5), (1, 70)])
+def test_known_sums_are_those_of_their_axes(axis, keepdims, shape):
+    def f(x):
+        m = np.max(x, axis=axis, keepdims=True)
+        s = np.sum(np.exp(x - m), axis=axis, keepdims=keepdims)
+        return np.sum(np.log(s) * np.cos(np.arange(s.size)).reshape(s.shape))
+
+    agree(lineara.grad(f), rng.normal(size=shape))
+
+
+@pytest.mark.parametrize("large", [1.0, 1e308])
+def test_a_known_sum_that_is_infinite_is_in_doubt(large):
+    def f(x):  # the sum is infinite, and its logarithm's cotangent zero
+        a = large * x
+        return np.log(np.sum(np.exp(x[0] - x) * a)) + np.sum(x[0] * a)
+
+    x = np.linspace(1.0, 2.0, 50)
+    g = lineara.jit(lineara.grad(f), engine="native")
+    with np.errstate(all="ignore"):
+        expected = lineara.jit(lineara.grad(f), engine="interpreter")(x)
+        assert np.allclose(g(x), expected, rtol=1e-12, atol=0, equal_nan=True)
 
 
 def test_rows_are_normalised_in_one_region():

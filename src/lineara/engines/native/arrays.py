@@ -138,8 +138,7 @@ def elementwise(
         fits = rule(em, kind, numbers) is not None
     if not fits:
         return by_loop(em, e, args, t, kind, into)
-    with em.kept(args):
-        y = (into or em.array(t))._replace(as_numpys=sure)
+    y = (into or em.over(args, t))._replace(as_numpys=sure)
     steps = [steps_in(x, t.ndim) for x in args]
     with em.nest(t.shape, *steps, strides_of(t.shape)) as (*of, to):
         value = rule(em, kind, [at_offset(em, x, i) for x, i in zip(args, of, strict=True)])

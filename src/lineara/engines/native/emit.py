@@ -732,11 +732,26 @@ class Emitter(Code):
                     ordered[i] = copied
         return ordered
 
+    def is_left(self, array: nm.Arr) -> bool:
+        """Whether all memory of an array may be written, since nobody holds it any more."""
+        whole = array.type.size * array.type.dtype.itemsize == array.buffer.nbytes
+        whole = whole and array.strides is None and array.buffer.written
+        return whole and not self.is_held(array.buffer)
+
+    def over(self, args: Sequence[nm.Held], t: ArrayType) -> nm.Arr:
+        """An array for what is made of arguments place by place: over one that is left, or new."""
+        arrays = [x for x in args if isinstance(x, nm.Arr)]
+        for x in arrays:
+            alike = x.type.shape == t.shape and x.type.dtype.itemsize == t.dtype.itemsize
+            others = {(y.at, y.strides, y.type.shape) for y in arrays if y.buffer is x.buffer}
+            if alike and len(others) == 1 and self.is_left(x):
+                return nm.Arr(x.buffer, t)
+        with self.kept(args):
+            return self.array(t)
+
     def own(self, array: nm.Arr, mine: bool) -> nm.Arr:
         """The array where nobody else holds it, or a copy."""
-        whole = array.type.size * array.type.dtype.itemsize == array.buffer.nbytes
-        whole = whole and array.strides is None
-        if mine and array.buffer.written and whole and not self.is_held(array.buffer):
+        if mine and self.is_left(array):
             return array
         with self.kept([array]):
             copied = self.array(array.type)._replace(as_numpys=array.as_numpys)

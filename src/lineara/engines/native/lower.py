@@ -28,11 +28,13 @@ from lineara.engines.native import (
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.cotangents import of_cotangents
 from lineara.engines.native.emit import LARGEST, ROLLED, Emitter, Site, Taped
+from lineara.engines.native.known_sums import known_sums
 from lineara.engines.native.pieces import LONG, in_pieces
 from lineara.engines.native.spliced import spliced
 from lineara.engines.native.symbols import address_of, named
 from lineara.engines.primal import one_primal
 from lineara.facts.gc_pause import uncollected
+from lineara.facts.registry import op
 from lineara.facts.types import ArrayType, Product, Sum, Type, show
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.cost import operations
@@ -162,6 +164,10 @@ def _lowered(
     whole = program.whole
     source = one_primal(whole, name)
     program, origins = spliced(source, name)
+    free = of_cotangents(whole, name) if trusting and not exact else set[ir.Leaf]()
+    summing = op("sum")
+    if any([isinstance(e, ir.Prim) and e.primitive is summing for e in free]):
+        program = known_sums(program, name, lambda e: origins.get(e, e) in free)
     d = program.defs[name]
     reached = [program.defs[f] for f in program.reached(name)]
     if any([f.lresults or any([v.linear for v in ir.binders(f)]) for f in reached]):
@@ -169,8 +175,7 @@ def _lowered(
     em = Lowering(program, trusting, exact)
     em.source, em.leaves_of_source = source, origins
     em.listed = listed
-    if trusting and not exact:
-        em.cotangents = of_cotangents(whole, name)
+    em.cotangents = free
     em.apart = functions.those_that_call_themselves(program, name)
     if often or functions.written_out(program, name)[name] > LARGEST:
         em.apart |= functions.those_that_are_called_often(program, name)

@@ -96,7 +96,7 @@ class Region:
                 self.lines.append(line)
             elif not self.lines:
                 return
-            elif self.is_small(b) and all([v in outside for v in e.operands()]):
+            elif self.is_small(b) and all([v in outside for v in needed(self.em, e)]):
                 (outside[b.vars[0]],) = self.early_values(b, outside)
                 small[b.vars[0]] = i
         self.prune()
@@ -104,7 +104,9 @@ class Region:
         for v, i in reversed(small.items()):
             if v in wanted:
                 self.early.insert(0, i)
-                wanted += ir.reads(self.block.bindings[i])
+                b = self.block.bindings[i]
+                assert isinstance(b, ir.Let)
+                wanted += self.em.demand.reads(b.rhs, (True,))
 
     def prune(self) -> None:
         """Leave out what would only be stored earlier: names and broadcasts that no line reads."""
@@ -129,7 +131,8 @@ class Region:
     def early_values(self, b: ir.Let, env: dict[ir.Var, nm.Held]) -> Any:
         """The value of a binding that comes earlier."""
         types = [v.type for v in b.vars]
-        return self.em.expression(b.rhs, env, types, (), {}, None)
+        at = {v: env.get(v, nm.UNREAD) for v in ir.reads(b)}  # masks may not be there
+        return self.em.expression(b.rhs, at, types, (), {}, None)
 
     def line(self, i: int, b: ir.Let, e: ir.Leaf, outside: dict[ir.Var, nm.Held]) -> Line | None:
         """A binding as a line of the region, if it is one."""
@@ -225,7 +228,7 @@ class Region:
                     self.going[line.var] = folds.begun(em, line.binding.rhs, x, line.type)
                     made.append(self.going[line.var].so_far)
                 elif not self.is_name(line) and line.var in self.stored:
-                    self.outputs[line.var] = em.array(line.type)
+                    self.outputs[line.var] = self.over(line)
                     made.append(self.outputs[line.var])
             rows = self.rows()
             self.in_loop: bool = self.n % rows == 0 and rows < self.n
@@ -244,6 +247,22 @@ class Region:
         places = dict.fromkeys([ir.line_of(line.binding) for line in self.lines] * em.listed)
         em.fused.append((self.told(rows), tuple(filter(None, places))))
         return {*self.early, *[line.place for line in self.lines]}
+
+    def over(self, line: Line) -> nm.Arr:
+        """The memory of a stored line: that of an array that dies here, if it may be.
+
+        The line is made of such an array place by place, and so is every line that reads it.
+        """
+        needs, dying = {line.var}, {v for b in self.block.bindings for v in b.vars} - self.stored
+        for other in reversed(self.lines):
+            needs.update(other.reads if other.var in needs else ())
+        late = [r for r in self.lines if r.var not in needs or r.type.ndim != line.type.ndim]
+        dying -= {v for r in late for v in r.reads}
+        mine = [v for v in self.env if v in dying and v in needs and line.how is STEP]
+        left = {v: self.env.pop(v) for v in mine}
+        y = self.em.over([*left.values()], line.type)
+        self.env.update(left)
+        return y
 
     def whole(self, v: ir.Var) -> nm.Arr:
         """An array of all rows, whose memory need not be there."""
