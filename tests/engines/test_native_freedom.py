@@ -23,6 +23,8 @@ from lineara.engines.native.cotangents import of_cotangents
 from lineara.engines.native.lower import lowered
 from lineara.engines.native.numbers import Affine, Round
 from lineara.engines.native.places import differ
+from lineara.linear_a.parse import parse
+from lineara.linear_a.show import show_leaf
 
 pytest.importorskip("llvmlite")
 
@@ -191,6 +193,60 @@ def test_rounds_that_reach_each_other_are_not_said_to_be_apart():
 # --- cotangents -----------------------------------------------------------------------------------
 
 
+COTANGENTS = """
+type tape = <f64, bool>
+
+def f'nl(x: f64;) -> (f64, tape;) =
+  let y = sin(x) in
+  let none = 0.0 in
+  let p = greater(x, none) in
+  let t: tape = <x, p> in
+  (y, t;)
+
+def f'lin't(t: tape, c: f64, live: bool;) -> (f64, f64;) =
+  let <x: f64, p: bool> = t in
+  let k = cos(x) in
+  let k2 = k * x in
+  let k3 = where(live, k2, x) in
+  let (d: f64, e: f64;) = { let d = k * c in (k2, d;) } in
+  let k4 = square(d) in
+  let q = less(e, c) in
+  let k5 = where(q, k3, k4) in
+  let (a: f64, b: f64, w: f64;) = scan[turned, 3, fwd, 1, 3, 0](k5, k, k2, c;) in
+  let g = cond[one, other](p, a, k2;) in
+  let g2 = k2 + k5 in
+  let h = g + g2 in
+  let (;) = drop((b, w;)) in
+  (h, e;)
+
+def turned(s: f64, a: f64, b: f64, w: f64;) -> (f64, f64, f64;) =
+  let y = exp(s) in
+  let z = w * y in
+  let b2 = abs(b) in
+  (b2, z, w;)
+
+def one(a: f64, k: f64;) -> (f64;) = let y = tanh(k) in let z = a / y in (z;)
+
+def other(a: f64, k: f64;) -> (f64;) = let y = log(k) in let z = a - y in (z;)
+
+def f'vjp(x: f64, c: f64, live: bool;) -> (f64, f64;) =
+  let (y: f64, t: tape;) = f'nl(x;) in
+  let (g: f64, h: f64;) = f'lin't(t, c, live;) in
+  let (;) = drop(y) in
+  (g, h;)
+
+def f(x: f64, c: f64;) -> (f64, f64;) = let live = true in f'vjp(x, c, live;)
+"""
+
+
+def test_what_is_made_of_cotangents_is_told_from_what_stands_beside_it():
+    program = parse(COTANGENTS)
+    agree_of(program, "f", (0.3, 0.7), None, None, (EXACT, NATIVE))
+    free = sorted([show_leaf(e).partition("[")[0] for e in of_cotangents(program, "f")])
+    assert free == ["a - y", "a / y", "abs(b)", "cond", "g + g2", "k * c", "less(e, c)", "scan",
+                    "w * y"]  # fmt: skip
+
+
 def test_only_what_calculates_with_cotangents_is_rounded_otherwise():
     def compensated(x):  # Kahan's sum, of which nothing may be put in another order
         total, lost = 0.0, 0.0
@@ -213,6 +269,21 @@ def test_only_what_calculates_with_cotangents_is_rounded_otherwise():
     value, name, _ = program_of(compensated, x)
     assert not of_cotangents(value, name)
     assert "contract" not in lowered(value, name, True, False).text
+
+
+def test_lines_of_arrays_are_rounded_as_they_are_written():
+    weights = np.linspace(0.1, 1.0, 40)
+
+    def lines(x):
+        return np.sum(np.cumsum(np.cumsum(x) * weights))
+
+    def lines_after_numbers(x):
+        s = np.sum(np.sin(x) * x)
+        return np.sin(s) * s
+
+    for f, free in ((lines, 0), (lines_after_numbers, 4)):
+        assert text_of_all(f, weights).count("contract double") == free
+        agree(lineara.grad(f), weights)
 
 
 def test_a_compensated_sum_of_gradients_keeps_its_order():

@@ -187,6 +187,49 @@ def test_arrays_go_in_and_out(size):
             assert np.allclose(ours(0.7, a, n), theirs(0.7, a, n), rtol=1e-13, atol=1e-300)
 
 
+def arrays(x, k, n):
+    if n < 1:
+        return x[0]
+    y = np.sin(x)
+    return arrays(y * 0.5, k, n - 1) * (y[k] + y[::-1][1])
+
+
+def flags(x, k, n):
+    if n < 1:
+        return x[0]
+    y = x > 0.5
+    return flags(np.where(y, x * x, 0.7), k, n - 1) * x[1]
+
+
+def turned(x, k, n):
+    if n < 1:
+        return x[0]
+    y = x[k]
+    for _ in range(k):
+        y = np.where(y > 0.5, y * 0.7, y * y + 0.1)
+    return turned(x * y, k, n - 1) * y
+
+
+def twice(x, k, n):
+    if n < 1:
+        return x[0]
+    y = x[k]
+    for i in range(k):
+        while y < 1.0 + i:
+            y = y * y + 0.3
+        y = y * 0.5
+    return twice(x * y * 0.1, k, n - 1) * y
+
+
+@pytest.mark.parametrize("f", [arrays, flags, turned, twice], ids=lambda f: f.__name__)
+def test_nodes_keep_arrays_and_stacks(f):
+    """How deep it goes is a value, so the gradient calls itself."""
+    ours, theirs = [lineara.jit(lineara.grad(f), engine=e) for e in ("native exact", INTERPRETER)]
+    x = np.linspace(0.1, 1.0, 19)
+    for k in (0, 1, 4):
+        assert bits(ours(x, k, 3.0)) == bits(theirs(x, k, 3.0))
+
+
 def of_kinds(z, w, flag, k):
     if k == 0:
         return (w if flag else w * 2), z

@@ -892,6 +892,13 @@ class Emitter(Code):
         for name, value in mine.items():
             setattr(self, name, value)
 
+    def finished(self) -> str:
+        """The lines of a function that is done; before a loop its arenas are empty, or kept."""
+        for line, used, held in self.emptied:
+            if not self.kept_arenas.intersection(held):
+                self.lines[line] = f"  store i64 0, ptr {used}"
+        return "\n".join([line for line in self.lines if line])
+
     @contextmanager
     def elsewhere(self, place: int) -> Iterator[None]:
         """What is emitted in the block stands in the empty line at a place."""

@@ -177,7 +177,6 @@ def function(em: Emitter, f: Function, costs: Costs) -> str:
             for value, t, is_wanted in zip(results, d.results, f.wanted, strict=True):
                 if not is_wanted:
                     continue
-                (value,) = em.in_order([value])
                 given_out = [*apart(em, value, t)]
                 with em.kept([value, *given_out]):
                     for x, s in zip(given_out, parts(em, t), strict=True):
@@ -202,7 +201,8 @@ def counted(em: Emitter, work: int) -> None:
     ask, on = em.name("ask"), em.name("on")
     em.branch(often, ask, on)
     em.block(ask)
-    status = em.let("call i32 @asks(ptr %ran, ptr %doubt, ptr %constants, i64 %run)")
+    result = em.let("call { i32 } @asks(ptr %ran, ptr %doubt, ptr %constants, i64 %run)")
+    status = em.let(f"extractvalue {{ i32 }} {result}, 0")
     em.line(f"store i32 {status}, ptr %code")
     em.branch(em.let(f"icmp eq i32 {status}, 0"), on, "passed")
     em.block(on)
@@ -217,14 +217,10 @@ def question(em: Emitter, asked: Callable[[], None]) -> str:
 
 def framed(em: Emitter, register: str, formals: Sequence[str], kinds: Sequence[str]) -> str:
     """The text of what was emitted as a function: its memory, and what it gives."""
-    for line, used, held in em.emptied:
-        if not em.kept_arenas.intersection(held):
-            em.lines[line] = f"  store i64 0, ptr {used}"
-    lines = "\n".join([line for line in em.lines if line])
+    lines = em.finished()
     if lines.count("\n") > LONGEST:
         raise nm.TooLong(f"it calls itself, and has more than {LONGEST:,} lines of code")
-    of = ", ".join(["i32", *[nm.LLVM[kind] for kind in kinds]])
-    whole = f"{{ {of} }}" if formals or kinds or register != "@asks" else "i32"
+    whole = f"{{ {', '.join(['i32', *[nm.LLVM[kind] for kind in kinds]])} }}"
     every = ", ".join([*formals, "ptr %ran", "ptr %doubt", "ptr %constants", "i64 %run"])
     head = [f'define internal {whole} {register}({every}) "disable-tail-calls"="true" {{', "entry:"]
     head += em.entry
@@ -236,8 +232,7 @@ def framed(em: Emitter, register: str, formals: Sequence[str], kinds: Sequence[s
         else:
             large.append((slot.register, size))
             size += -(-slot.nbytes // 64) * 64
-    if em.scratch > 1:
-        head.append(f"  %scratch = alloca [{em.scratch} x i64]")
+    head.append(f"  %scratch = alloca [{em.scratch} x i64]")
     head += ["  %code = alloca i32", "  store i32 0, ptr %code"]
     head += [f"  %out{i} = alloca {nm.IN_MEMORY[kind]}, align 8" for i, kind in enumerate(kinds)]
     for i in sorted({int(i) for i in re.findall(r"%c(\d+)\b", lines)}):
@@ -254,7 +249,6 @@ def framed(em: Emitter, register: str, formals: Sequence[str], kinds: Sequence[s
         "  br i1 %deep, label %too.deep, label %first",
         "first:",
     ]
-    em.outside("llvm.frameaddress.p0", "ptr (i32)")
     if large:
         for name, t in (("c.malloc", "ptr (i64)"), ("c.free", "void (ptr)")):
             em.outside(name, t)
@@ -282,10 +276,8 @@ def framed(em: Emitter, register: str, formals: Sequence[str], kinds: Sequence[s
         tail.append(f"  %f{i} = load ptr, ptr {arena.register}")
         tail.append(f'  call void @"c.free"(ptr %f{i})')
     tail.append("  %status = load i32, ptr %code")
-    result = "%status"
-    if whole != "i32":
-        tail.append(f"  %y = insertvalue {whole} undef, i32 %status, 0")
-        result = "%y"
+    tail.append(f"  %y = insertvalue {whole} undef, i32 %status, 0")
+    result = "%y"
     for i, kind in enumerate(kinds):
         near = ", align 8" if kind == "c128" else ""
         tail.append(f"  %in{i} = load {nm.IN_MEMORY[kind]}, ptr %out{i}{near}")

@@ -286,10 +286,7 @@ def _assembled(
     others: Sequence[str],
 ) -> Lowered:
     """The whole text: the function, and the one that takes its arguments out of `io`."""
-    for line, used, held in em.emptied:
-        if not em.kept_arenas.intersection(held):
-            em.lines[line] = f"  store i64 0, ptr {used}"
-    lines = "\n".join([line for line in em.lines if line]).split("\n")
+    lines = em.finished().split("\n")
     pieces: list[str] = []
     if len(lines) > LONG:
         lines, pieces = _cut(em, lines, parameters)
