@@ -10,14 +10,13 @@ import threading
 
 import numpy as np
 import pytest
-from shards import shards
 
 import lineara
 from lineara.engines import ENGINES, run
 from lineara.engines.native import Native
 from lineara.engines.native.lower import lowered
 from lineara.engines.native.scalars import RULES
-from lineara.errors import LinearaError, ProgramError
+from lineara.errors import ProgramError
 from lineara.facts.primitive import Constant, Elementwise
 from lineara.facts.registry import op, registry
 from lineara.facts.types import ArrayType
@@ -205,41 +204,6 @@ def test_values_tangents_and_cotangents_have_the_interpreters_bits(line, x):
         program, name, *_ = p.definition.derived(way)
         if taken(program, name):
             agree(program, name, *operands, np.asarray(np.cos(vector))[()])
-
-
-# --- random programs ------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("random_source")
-
-
-@pytest.mark.parametrize("shard", shards(4))
-def test_random_functions_and_their_gradients_have_the_interpreters_bits(shard, folder, request):
-    sys.path.insert(0, str(request.config.rootpath / "tests/capture"))
-    try:
-        from random_source import module, source
-    finally:
-        sys.path.pop(0)
-    compared = 0
-    for seed in range(shard, 80 if request.config.option.all else 12, 4):
-        f = module(source(seed), folder, f"native_source_{seed}").f
-        rng = np.random.default_rng(seed)
-        size = rng.integers(3, 7)
-        points = [(rng.normal(size=size), float(rng.normal()), 3) for _ in range(2)]
-        for g in (f, lineara.grad(f, (0, 1))):
-            try:
-                p = lineara.jit(g).program(*points[0])
-            except (LinearaError, NameError):
-                continue
-            if taken(p.program, p.name):
-                compared += 1
-                for point in points:
-                    given = [np.int64(v) if type(v) is int else v for v in point]
-                    kept = [v for v, t in zip(given, p.signature.types, strict=True) if t]
-                    agree(p.program, p.name, *kept, *p.beside)
-    assert compared > 2
 
 
 # --- loops, branches, tapes -----------------------------------------------------------------------
