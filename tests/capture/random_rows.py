@@ -139,44 +139,75 @@ class Rows:
 BUFFERS = """
     {a} = {b}
     {a}, {b} = {b}, {a}
+    {a}, {b} = {b}, {a}
+    {a}, {b}, {c} = {b}, {c}, {a}
+    t = {a}; {a} = {b}; {b} = t
     {a} = {b} * 1.25 + U[k]
     {a} = out[k]
     {a} = {b}[::-1]
+    {a} = box[0]
+    box[0] = {a}
     {a} += {b}
     {a}[k % 3] = {b}[1] * x
+    {a}[:] = 0.5 * {b} + U[k]
+    for i in range(5): {a}[i % 3] = 0.5 * {b}[(i + 1) % 3] + U[i]
     out[k] = {a}
     s = s + {a}.sum() * {b}[0]
 """.strip().split("\n")
-BEGINS = ("X[1] * x", "np.cos(X[2])", "np.zeros(3)", "X[3] + x", "a", "a")
+BEGINS = ("X[1] * x", "np.cos(X[2])", "np.zeros(3)", "X[3] + x", "X[2] * X[1]", "a")
+LOOPS = {  # how loops begin, and what the round has that ends them: a line that may stand anywhere
+    "for": ("for k in range(6):", None),
+    "left": ("for k in range(6):", "if {ends}: {out}"),
+    "counted": ("while k < 6:", None),
+    "measured": ("while e < 0.4 and k < 6:", "e = np.max({a} - {b}) * x"),
+    "endless": ("while True:", "if {ends} or k > 4: {out}"),
+}
+ENDS = ("U[k] * x > 0.4", "np.max(np.abs({a} - {b})) < 0.5", "{a}[0] * {b}[1] > 0.1")
 
 
 class Buffers:
-    """The functions of one seed, each of one loop that carries arrays."""
+    """The functions of one seed, each of one loop that carries arrays, of few patterns."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
+        self.patterns: list[str] = self.random.sample(BUFFERS, self.random.randrange(2, 7))
 
     def source(self) -> str:
         """The text of a module with a function `f(x, X)` of a number and an array of 4 x 3."""
         pick = self.random.choice
-        lines = ["import numpy as np", "", "def f(x, X):", "    U, s = np.sin(X).ravel(), 0.0"]
+        lines = [
+            "import numpy as np",
+            "",
+            "def f(x, X):",
+            "    U, s, e = np.sin(X).ravel(), 0.0, 0.0",
+        ]
         lines += ["    out, a = np.zeros((6, 3)), X[0] * x"]
         lines += [f"    {name} = {pick(BEGINS)}" for name in ("b", "c", "d")]
-        lines += [f"    kept = {pick(['0.0', 'a', 'b', 'c', 'd', 'out'])}"]
-        loop = pick(["for", "while", "break"])
-        lines += (
-            ["    k = 0", "    while k < 6:"] if loop == "while" else ["    for k in range(6):"]
-        )
-        for _ in range(self.random.randrange(2, 7)):
-            lines += self.statement("        ")
-        if loop != "for":
-            last = "k = k + 1" if loop == "while" else "if U[k] * x > 0.4: break"
-            lines.append(f"        {last}")
-        lines += ["    a[2] = 7.0"] * (self.random.random() < 0.3)
-        each = " + ".join([f"{i + 1} * np.sum({v})" for i, v in enumerate(("a", "b", "c", "d"))])
-        return "\n".join(
-            [*lines, f"    return s + {each} + np.sum(out) * 5 + np.sum(kept) * 6", ""]
-        )
+        lines += [f"    kept = {pick(['0.0'] * 5 + ['a', 'b', 'c', 'd', 'out'])}"]
+        lines += [f"    box = [{pick(['np.ones(3)'] * 4 + ['a', 'b'])}]"]
+        kind = pick([*LOOPS])
+        loop, ends = LOOPS[kind]
+        lines += ["    k = 0"] * (not loop.startswith("for")) + [f"    {loop}"]
+        body = [self.statement("        ") for _ in range(self.random.randrange(2, 7))]
+        if ends is not None:
+            out = pick(["break", "break", f"return {self.result()}"])
+            ends = self.filled(ends.replace("{ends}", pick(ENDS)).replace("{out}", out))
+            body.insert(self.random.randrange(len(body) + 1), [f"        {ends}"])
+        lines += [line for statement in body for line in statement]
+        lines += ["        k = k + 1"] * (not loop.startswith("for"))
+        lines += [self.filled("    {a}[2] = 7.0")] * (self.random.random() < 0.3)
+        return "\n".join([*lines, f"    return {self.result()}", ""])
+
+    def result(self) -> str:
+        """What the function returns: a sum of all arrays, each with another weight."""
+        weights = self.random.sample(range(1, 9), 6)
+        arrays = ("a", "b", "c", "d", "box[0]", "kept")
+        each = [f"{w} * np.sum({v})" for w, v in zip(weights, arrays, strict=True)]
+        return " + ".join(["s", *each, "np.sum(out) * 9"])
+
+    def filled(self, pattern: str) -> str:
+        """A pattern with names of arrays, all of them different."""
+        return pattern.format(**dict(zip("abc", self.random.sample("abcd", 3), strict=True)))
 
     def statement(self, margin: str) -> list[str]:
         """A statement of the loop, perhaps under a condition that values decide."""
@@ -185,5 +216,4 @@ class Buffers:
             condition = f"U[k] * x > {self.random.uniform(-0.5, 0.5):.2f}"
             orelse = [f"{margin}else:", *self.statement(margin + "    ")]
             return [f"{margin}if {condition}:", *inner, *orelse * (self.random.random() < 0.4)]
-        names = {key: self.random.choice("abcd") for key in "ab"}
-        return [margin + self.random.choice(BUFFERS).strip().format(**names)]
+        return [margin + self.filled(self.random.choice(self.patterns).strip())]

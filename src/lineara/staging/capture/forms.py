@@ -15,7 +15,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from lineara.errors import LinearaError, StagingError, user_frame, user_line
+from lineara.errors import LinearaError, MutationError, StagingError, user_frame, user_line
 from lineara.facts.hints import Leaf
 from lineara.facts.primitive import op
 from lineara.python.number_classes import constructor
@@ -189,7 +189,6 @@ def _rounds_while(test: Callable[..., Any], body: Callable[..., Any], variables:
     level = tracing()
     start = len(level.out.bindings) if level else 0
     while True:
-        before = variables.all()
         go = truth_of(test)
         if not is_staged(go) and not go:
             return None
@@ -199,7 +198,6 @@ def _rounds_while(test: Callable[..., Any], body: Callable[..., Any], variables:
         if done:
             return way
         if must:
-            variables.reset(before)
             _refuse(body)
         way = body()
         if level and len(level.out.bindings) - start > ENDLESS:
@@ -209,13 +207,26 @@ def _rounds_while(test: Callable[..., Any], body: Callable[..., Any], variables:
                 "depend on what the rounds calculate, or use lineara.while_loop"
             )
         if isinstance(way, Mixed):
-            return follow(
-                without(way, variables, CONTINUED),
-                lambda: _rounds_while(test, body, variables),
-                variables,
-            )
+            return _more(way, lambda: _rounds_while(test, body, variables), body, variables)
         if way is BREAK or isinstance(way, Return):
             return way
+
+
+def _more(
+    way: Mixed, rounds: Callable[[], Way], body: Callable[..., Any], variables: Variables
+) -> Way:
+    """The rounds after one that values may leave.
+
+    Where they cannot be written out, what the user hears is why the loop is no form.
+    """
+    why = _refusals(body)[-1:]
+    try:
+        return follow(without(way, variables, CONTINUED), rounds, variables)
+    except (MutationError, StagingError) as e:
+        told = why and isinstance(why[0], LinearaError) and type(why[0]) is not ChoiceNeeded
+        if not told or (isinstance(e, StagingError) and e.final):
+            raise
+    raise why[0]
 
 
 def for_(
@@ -293,7 +304,7 @@ def _numbered(items: Items, first: int, body: Callable[..., Any], variables: Var
         way = body(items.at(k))
         if isinstance(way, Mixed):
             more = lambda k=k: _numbered(items, k + 1, body, variables)  # noqa: E731
-            return follow(without(way, variables, CONTINUED), more, variables)
+            return _more(way, more, body, variables)
         if way is BREAK or isinstance(way, Return):
             return way
     return None
@@ -304,8 +315,7 @@ def _rounds(items: Iterator[Any], body: Callable[..., Any], variables: Variables
     for item in items:
         way = body(item)
         if isinstance(way, Mixed):
-            more = lambda: _rounds(items, body, variables)  # noqa: E731
-            return follow(without(way, variables, CONTINUED), more, variables)
+            return _more(way, lambda: _rounds(items, body, variables), body, variables)
         if way is BREAK or isinstance(way, Return):
             return way
     return None

@@ -24,6 +24,7 @@ class HandedOn:
     places           the columns and leaves of what a round leaves: carries, and what else is given
     handed           of each that is left, the carries that it may have been before the round
     begun, bound     of each, what of the begins and of outside it may be after any round
+    outside          of each, what of outside one round may leave
     pairs            the carries that may be one array before some round
     """
 
@@ -34,6 +35,9 @@ class HandedOn:
         columns = [body.columns[key] for key, _ in places]
         left = [
             c.leaves[i] if c.leaves else None for c, (_, i) in zip(columns, places, strict=True)
+        ]
+        self.aliases: list[Any] = [
+            c.aliases[i] if c.leaves else None for c, (_, i) in zip(columns, places, strict=True)
         ]
         self.first: list[list[Any]] = _stores(begins)
         self.last: list[list[Any]] = _stores(left)
@@ -49,11 +53,12 @@ class HandedOn:
         ]
         ever = [self.before(of) if of else of for of in self.handed]
         self.begun: list[list[Any]] = [[s for p in of for s in self.first[p]] for of in ever]
-        outside = [
-            [s for s in _may_be(of) if _home(s) is not body.level] if of else of for of in self.last
+        self.outside: list[list[Any]] = [
+            [s for s in self.left(k) if _home(s) is not body.level] if of else of
+            for k, of in enumerate(self.last)
         ]
         self.bound: list[list[Any]] = [
-            [s for p in {*of, k} for s in outside[p]] for k, of in enumerate(ever)
+            [s for p in {*of, k} for s in self.outside[p]] for k, of in enumerate(ever)
         ]
         each = [(p, q) for p in self.carries for q in self.carries if p != q]
         self.at_first: set[tuple[int, int]] = {
@@ -86,6 +91,18 @@ class HandedOn:
     def written(self) -> set[int]:
         """The carries whose arrays rounds write, at first or later."""
         return self.before({p for p in self.carries if self.given[p].w.buffer.version > 0})
+
+    def left(self, p: int) -> list[Any]:
+        """The storage that what a round leaves in a carry may be."""
+        return _may_be(self.last[p])
+
+    def is_shared(self, p: int) -> bool:
+        """Whether a round may leave in a carry an array of outside, or a part of one."""
+        array = self.aliases[p]
+        if array is None:
+            return False
+        whole = isinstance(array, StagedArray) and not array.w.steps
+        return not whole or type(array.w.source) is tuple or bool(self.outside[p])
 
     def others(self, results: Sequence[Leaf], runs: bool) -> list[list[Any]]:
         """For each result of the loop the arrays that it may be; `runs`: there is a round."""

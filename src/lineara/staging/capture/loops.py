@@ -547,10 +547,9 @@ class Loop:
                 names = [said(n) for n, c in _stores(self.body).items() if c is cell]
                 raise self._refusal(" ".join(names[:1]) or "an array", arrays.places[p])
         for p in arrays.written():
-            (n,), i = arrays.places[p]
-            leaf, alias = body.columns[n,].leaves[i], body.columns[n,].aliases[i]
+            n = arrays.places[p][0][0]
             others = n not in self.alone or relatives(store_of(arrays.begins[p]))
-            if alias is not None or others or id(store_of(leaf)) in copied:
+            if others or arrays.is_shared(p) or any([id(s) in copied for s in arrays.left(p)]):
                 raise self._refusal("an array", arrays.places[p])
             for q in sorted([q for one, q in arrays.pairs if one == p]):
                 raise self._refusal(said(n), arrays.places[q])
