@@ -136,7 +136,7 @@ def acts(leaf: ir.Prim) -> bool:
 
 
 def _has(e: ir.Leaf | ir.Block, knows: Callable[[str], bool], raising: bool) -> bool:
-    for leaf in ir.leaves(e):
+    for leaf in ir.doing(e):
         if isinstance(leaf, ir.Prim):
             primitive = leaf.primitive
             if (raising and primitive.raised) or (primitive.acts and acts(leaf)):

@@ -255,6 +255,14 @@ def reboxed(params: object, boxes: Iterator[Any], dims: dict[Any, Any]) -> Any:
 # --- rule texts ---------------------------------------------------------------------------------
 
 
+class Standing(dict[ir.Var, ir.Var]):
+    """What stands for variables; others stand for themselves, as a dimension in a parameter."""
+
+    def __missing__(self, v: ir.Var) -> ir.Var:
+        """The variable itself."""
+        return v
+
+
 class Text(NamedTuple):
     """A block with formals: what a rule writes for one signature."""
 
@@ -266,21 +274,14 @@ class Text(NamedTuple):
         self, args: Sequence[ir.Var], emitter: Emitter, likes: dict[ir.Var, str]
     ) -> list[ir.Var]:
         """Write the text down about other variables; the variables of its results."""
-        at = dict(zip(self.formals, args, strict=True))
-
-        def renamed(v: ir.Var) -> ir.Var:
-            return at.get(v, v)  # a dimension in a parameter stays
-
+        at = Standing(zip(self.formals, args, strict=True))
         for b in self.bindings:
-            if isinstance(b, ir.Unpack):
-                arg, made = at[b.arg], []
-            else:
-                arg, made = b.rhs.renamed(renamed), []  # type: ignore[union-attr]
+            of = at[b.arg] if isinstance(b, ir.Unpack) else b.rhs.renamed(at.__getitem__)  # type: ignore[union-attr]
             for v in b.vars:
                 at[v] = emitter.fresh(likes.get(v, v.name), v.type, v.linear)
-                made.append(at[v])
+            made = tuple([at[v] for v in b.vars])
             emitter.bindings.append(
-                ir.Unpack(tuple(made), arg) if isinstance(arg, ir.Var) else ir.Let(tuple(made), arg)
+                ir.Unpack(made, of) if isinstance(of, ir.Var) else ir.Let(made, of)
             )
         return [at[v] for v in self.results]
 
@@ -432,7 +433,7 @@ def threaded(
 
 def chained(emitter: Emitter, v: ir.Var, times: int) -> tuple[list[ir.Var], list[ir.Binding]]:
     """`times` copies of a linear variable, and the chain of dups that makes them."""
-    made, chain = [], []
+    made, chain = list[ir.Var](), list[ir.Binding]()
     for _ in range(times - 1):
         a, b = emitter.fresh(v.name, v.type, True), emitter.fresh(v.name, v.type, True)
         chain.append(ir.Let((a, b), ir.Dup((v,))))

@@ -11,12 +11,12 @@ def key_of(e: ir.Leaf) -> Any:
     """A key that equal non-linear leaves share; None for leaves that have none."""
     try:
         match e:
+            case ir.Prim(primitive=p, params=params):
+                key = (p, e.args, frozen(params)) if params else (p, e.args)
             case ir.Lit(value=value, type=t) if np.asarray(value).dtype != object:
                 return (ir.Lit, t, np.asarray(value).tobytes())
             case ir.Zero(type=t):
                 return (ir.Zero, t)
-            case ir.Prim(primitive=p, params=params):
-                key = (p, e.args, frozen(params)) if params else (p, e.args)
             case ir.Tup(fields=fields):
                 key = (ir.Tup, e.args, fields)
             case ir.Application():

@@ -403,6 +403,7 @@ class Unpack:
 
 
 Binding = Let | Unpack
+BINDING = (Let, Unpack)
 
 
 @node(slots=False)
@@ -413,9 +414,13 @@ class Block:
     leaf: Leaf
 
     @cached_property
-    def applications(self) -> tuple[Application, ...]:
-        """The calls, branches and loops in it, in order: many passes ask, of one that stays."""
-        return tuple([e for e in leaves(self) if isinstance(e, Application)])
+    def doing(self) -> tuple[Leaf, ...]:
+        """Its leaves that may do more than give values, in order: many ask, of one that stays."""
+        return tuple([e for e in leaves(self) if does(e)])
+
+
+NESTS = {Block, Drop}
+"""Expressions in which others are."""
 
 
 @node()
@@ -470,9 +475,9 @@ def occurrences(e: "Leaf | Block") -> Vars:
 
 def reads(b: Binding) -> Vars:
     """The free occurrences of variables in what is bound."""
-    if isinstance(b, Unpack):
-        return (b.arg,)
-    return b.rhs.operands() if isinstance(b.rhs, Leaf) else occurrences(b.rhs)
+    if isinstance(b, Let):
+        return occurrences(b.rhs) if isinstance(b.rhs, Block) else b.rhs.operands()
+    return (b.arg,)
 
 
 def may_fail(e: Leaf) -> bool:
@@ -493,11 +498,9 @@ def users_line(e: Leaf, body: "Block") -> str:
 
 def line_of(e: "Binding | Leaf | Block") -> str:
     """The user's line that a binding or a leaf is of: of what it binds or else reads."""
-    is_binding = isinstance(e, Let | Unpack)
-    for v in (*e.vars, *reads(e)) if is_binding else occurrences(e)[::-1]:
-        if v.line:
-            return v.line
-    return ""
+    is_binding = isinstance(e, BINDING)
+    told = [v.line for v in ((*e.vars, *reads(e)) if is_binding else occurrences(e)[::-1])]
+    return next(filter(None, told), "")
 
 
 def free(e: "Leaf | Block") -> dict[Var, None]:
@@ -518,8 +521,11 @@ def leaves(e: "Leaf | Block") -> list[Leaf]:
             if isinstance(e, Drop):
                 open_.append(e.body)
         else:
-            open_.append(e.leaf)
-            open_ += [b.rhs for b in reversed(e.bindings) if isinstance(b, Let)]
+            inside = [*[b.rhs for b in e.bindings if isinstance(b, Let)], e.leaf]
+            if NESTS.isdisjoint(map(type, inside)):
+                order += inside  # type: ignore[arg-type]
+            else:
+                open_ += inside[::-1]
     return order
 
 
@@ -531,9 +537,9 @@ def blocks(e: "Leaf | Block") -> list[Block]:
         e = open_.pop()
         if isinstance(e, Block):
             order.append(e)
-            rhs = [b.rhs for b in e.bindings if isinstance(b, Let)]
-            open_ += [r for r in rhs if isinstance(r, Block | Drop)]
-            open_.append(e.leaf)
+            inside = [*[b.rhs for b in e.bindings if isinstance(b, Let)], e.leaf]
+            if not NESTS.isdisjoint(map(type, inside)):
+                open_ += [r for r in inside if type(r) in NESTS]
         elif isinstance(e, Drop):
             open_.append(e.body)
     return order
@@ -544,11 +550,21 @@ def binders(d: Def) -> list[Var]:
     return [*d.params, *[v for block in blocks(d.body) for b in block.bindings for v in b.vars]]
 
 
-def applications(e: "Leaf | Block") -> Sequence[Application]:
+def does(e: Leaf) -> bool:
+    """Whether a leaf may do more than give values: it acts or raises, or applies definitions."""
+    if isinstance(e, Prim):
+        return bool(e.primitive.acts or e.primitive.raised)
+    return isinstance(e, Application)
+
+
+def doing(e: "Leaf | Block") -> Sequence[Leaf]:
+    """The leaves of an expression that may do more than give values, in order."""
+    return e.doing if isinstance(e, Block) else [leaf for leaf in leaves(e) if does(leaf)]
+
+
+def applications(e: "Leaf | Block") -> list[Application]:
     """The calls, branches and loops of an expression, in order."""
-    if isinstance(e, Block):
-        return e.applications
-    return [leaf for leaf in leaves(e) if isinstance(leaf, Application)]
+    return [leaf for leaf in doing(e) if isinstance(leaf, Application)]
 
 
 def functions(e: "Leaf | Block") -> list[str]:
@@ -605,7 +621,7 @@ class Mapped:
     def binder(self, v: Var) -> Var:
         """The variable that stands for v where it is bound; v itself if its type stays."""
         t = self.type(v.type)
-        if t != v.type:
+        if t is not v.type and t != v.type:
             self.vars[v] = Var(v.name, t, v.linear)
         return self.at(v)
 
@@ -622,12 +638,16 @@ class Mapped:
     def block(self, block: Block) -> Block:
         """The bindings and the leaf, about what stands for their variables."""
         outside, self.out = self.out, []
-        for b in block.bindings:
-            self.binding(b)
-        leaf = self.leaf(block.leaf)
+        leaf = self.lines(block.bindings, block.leaf)
         inside, self.out = tuple(self.out), outside
         same = leaf is block.leaf and inside == block.bindings
         return block if same else Block(inside, leaf)
+
+    def lines(self, bindings: Sequence[Binding], leaf: Leaf) -> Leaf:
+        """The leaf, after what stands for the bindings is appended."""
+        for b in bindings:
+            self.binding(b)
+        return self.leaf(leaf)
 
     def binding(self, b: Binding) -> None:
         """Append the binding that stands for b; b itself where nothing in it differs."""
@@ -645,6 +665,8 @@ class Mapped:
     def leaf(self, e: Leaf) -> Leaf:
         """The leaf that stands for e."""
         match e:
+            case Prim():
+                pass  # most leaves are
             case Drop():
                 return Drop((), self.expression(e.body))
             case Zero():

@@ -105,10 +105,10 @@ class Erase(ir.Mapped):
 
     def binding(self, b: ir.Binding) -> None:
         """A dup is two names of one variable; a read looks the part up and leaves the array."""
-        match b:
-            case ir.Let(rhs=ir.Dup(args=(a,))):
+        match b.rhs if isinstance(b, ir.Let) else None:
+            case ir.Dup(args=(a,)):
                 self.vars |= dict.fromkeys(b.vars, self.at(a))
-            case ir.Let(rhs=ir.Read(args=(a,)) as e):
+            case ir.Read(args=(a,)) as e:
                 x = self.at(a)
                 self.bound([self.binder(b.vars[0])], self.lookup(x, e))
                 self.vars[b.vars[1]] = x
@@ -122,6 +122,8 @@ class Erase(ir.Mapped):
     def leaf(self, e: ir.Leaf) -> ir.Leaf:
         """E of a leaf."""
         match e:
+            case ir.Prim():
+                return self.scale(e) if e.name == "multiply" else super().leaf(e)
             case ir.Read(args=(a,)):
                 (part, _) = type_of_leaf(self.program, e).lxs
                 y = ir.Var(self.names("y"), part, line=ir.line_of(e))
@@ -133,8 +135,6 @@ class Erase(ir.Mapped):
                 return self.zero(t)
             case ir.Tup(args=args, fields=fields):
                 return ir.Tup(self.each(args), False, fields)
-            case ir.Prim() if e.name == "multiply":
-                return self.scale(e)
             case ir.Application():
                 return e.erase(self)
         return super().leaf(e)

@@ -25,7 +25,7 @@ from lineara.errors import ProgramError
 from lineara.facts.gc_pause import uncollected
 from lineara.facts.hints import Value
 from lineara.facts.primitive import Constant, Joint, registry, total
-from lineara.facts.types import ArrayType, Type, is_ring
+from lineara.facts.types import ArrayType, Type, carries_tangents, is_ring
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import call
 from lineara.linear_a.check import Judge, hashable
@@ -175,6 +175,8 @@ class _Jvp:
 
     def has_tangent(self, t: Type) -> bool:
         """Whether values of the type have tangents."""
+        if isinstance(t, ArrayType):
+            return carries_tangents(t.dtype)
         return not self.program.is_inert(t)
 
     def tangent_type(self, t: Type) -> Type:
@@ -214,7 +216,7 @@ class _Jvp:
         """
         times: dict[ir.Var, int] = {}
         for a in args:
-            for x in self.roots([a]):
+            for x in self.roots((a,)) if a in self.places else (a,):
                 times[x] = times.get(x, 0) + 1
         ready: dict[ir.Var, Any] = {}
         for x, n in times.items():
@@ -231,7 +233,10 @@ class _Jvp:
     def place(self, b: ir.Binding) -> None:
         """Note if the tangent of what is bound is that of another variable, view or product."""
         e = b.rhs if isinstance(b, ir.Let) else None
-        if isinstance(b, ir.Unpack) and is_threaded(self.program, b.arg.type):
+        if isinstance(e, ir.Prim):
+            if e.name in VIEWS and is_threaded(self.program, e.args[0].type):
+                self.places[b.vars[0]] = Place(e.args, view=e)
+        elif isinstance(b, ir.Unpack) and is_threaded(self.program, b.arg.type):
             at = self.named(b.arg)
             if at not in self.places:
                 self.places[at] = Place(b.vars, product=b.arg.type)
@@ -244,10 +249,6 @@ class _Jvp:
             with_tangent = [x for x in e.args if self.has_tangent(x.type)]
             if len(self.roots(with_tangent)) == sum([len(self.roots([x])) for x in with_tangent]):
                 self.places[b.vars[0]] = Place(e.args, product=b.vars[0].type)
-        elif (
-            isinstance(e, ir.Prim) and e.name in VIEWS and is_threaded(self.program, e.args[0].type)
-        ):
-            self.places[b.vars[0]] = Place(e.args, view=e)
 
     def named(self, v: ir.Var) -> ir.Var:
         """The variable that this one is a name for."""
@@ -258,7 +259,10 @@ class _Jvp:
     def roots(self, vs: Iterable[ir.Var]) -> dict[ir.Var, None]:
         """The variables that have the tangents of these."""
         roots: dict[ir.Var, None] = {}
-        todo = [*vs][::-1]
+        todo = [*vs]
+        if self.places.keys().isdisjoint(todo):
+            return {v: None for v in todo if self.has_tangent(v.type)}
+        todo.reverse()
         while todo:
             v = todo.pop()
             if v in self.places:
@@ -344,7 +348,7 @@ class _Jvp:
         self, b: ir.Binding, here: dict[ir.Var, None], phi: Phi, last: dict[ir.Var, int], i: int
     ) -> None:
         """One binding, which reads the tangents of `here`; a block is entered to find out."""
-        plain = isinstance(b, ir.Unpack) or not isinstance(b.rhs, ir.Block | ir.Drop)
+        plain = isinstance(b, ir.Unpack) or type(b.rhs) not in ir.NESTS
         constant = plain and not any([x in phi for x in here])
         if isinstance(b, ir.Unpack) and not constant:
             self.unpack(b, phi, last, i)
@@ -364,7 +368,7 @@ class _Jvp:
             self.out.bindings.append(ir.Let((), self.dropped(b.rhs, phi, later)))
             return
         with_tangent = [v for v in b.vars if self.has_tangent(v.type)]
-        if not isinstance(b.rhs, ir.Application | ir.Block):
+        if not isinstance(b.rhs, (ir.Application, ir.Block)):
             tangents = self.leaf(b.rhs, b.vars, self.split(phi, here, later))
             self.enter(zip(with_tangent, tangents, strict=True), phi, last)
             return
@@ -387,11 +391,13 @@ class _Jvp:
         """Whether the tangent is zero whatever the operands are: of a comparison, of a rounding."""
         if not isinstance(b, ir.Let) or not isinstance(b.rhs, ir.Prim):
             return False
-        inert = not any(self.has_tangent(v.type) for v in b.vars)
+        inert = not any([self.has_tangent(v.type) for v in b.vars])
         return inert or isinstance(b.rhs.primitive, Constant)
 
     def has_no_tangent(self, b: ir.Binding) -> bool:
         """Whether the tangents of what is bound are those of other variables."""
+        if not self.places:
+            return False
         if isinstance(b, ir.Unpack):
             return bool(b.vars) and b.vars[0] in self.places
         if isinstance(b.rhs, ir.Application | ir.Block):
@@ -553,8 +559,7 @@ class _Jvp:
 
     def leaf(self, e: ir.Leaf, ys: ir.Vars, phi: Phi) -> ir.Vars:
         """J of a leaf: it is bound to ys, then come the bindings of their tangents."""
-        kinds = ir.Lit | ir.Zero | ir.Tup | ir.Prim | ir.Accum | ir.Put | ir.Inj | ir.Proj
-        if not ys or not isinstance(e, kinds):
+        if not ys or not isinstance(e, NONLINEAR):
             what = type(e).__name__.lower()
             raise ProgramError(f"jvp: {what} is linear syntax; erase it first")
         (y,) = ys
@@ -563,10 +568,10 @@ class _Jvp:
             self.discard([d for d in self.known(phi, e.args) if d is not None])
             return ()
         match e:
-            case ir.Tup():
-                return (self.tup(e, y, phi),)
             case ir.Prim():
                 return (self.prim(e, y, phi),)
+            case ir.Tup():
+                return (self.tup(e, y, phi),)
             case ir.Accum() | ir.Put():
                 made = type(e)(tuple(self.operands(phi, e.args)), e.at)  # type: ignore[arg-type]
                 return (self.bind(y, made),)  # one dtype, so all move
@@ -648,6 +653,7 @@ class _Jvp:
         return remembered(self.run.rules, e, known, lambda: rule_text(e, y.type, active))
 
 
+NONLINEAR = ir.Lit | ir.Zero | ir.Tup | ir.Prim | ir.Accum | ir.Put | ir.Inj | ir.Proj
 VIEWS = ("reshape", "permute_dims")  # what they give has the numbers of what they take
 
 

@@ -59,6 +59,6 @@ def delayed(d: ir.Def) -> ir.Def:
 
 def waits(b: ir.Binding) -> bool:
     """Whether a binding is non-linear and gives something; a tape is taken apart at once."""
-    if not b.vars or any(v.linear for v in b.vars):
+    if not b.vars or isinstance(b, ir.Unpack):
         return False
-    return not isinstance(b, ir.Unpack) and not any(v.linear for v in ir.reads(b))
+    return not any([v.linear for v in (*b.vars, *ir.reads(b))])

@@ -111,7 +111,7 @@ class _Transpose:
             return self.leaf(e, cs)
         linear = []
         for b in e.bindings:
-            code = any(v.linear for v in (*b.vars, *ir.reads(b)))
+            code = any([v.linear for v in (*b.vars, *ir.reads(b))])
             (linear if code else self.out.bindings).append(b)
         self.out.line = ir.line_of(e.leaf)
         m = self.expression(e.leaf, cs)
@@ -132,6 +132,8 @@ class _Transpose:
     def leaf(self, e: ir.Leaf, cs: Sequence[ir.Var]) -> Map:
         """T of a leaf."""
         match e:
+            case ir.Prim():
+                return self.prim(e, cs[0])
             case ir.Ret() | ir.Copy():
                 return dict(zip(e.lxs, cs, strict=True))
             case ir.Dup(args=(a,)):
@@ -165,8 +167,6 @@ class _Transpose:
                 c = self.fresh(a)
                 self.write([c], ir.Inj((cs[0],), tag, a.type))
                 return {a: c}
-            case ir.Prim():
-                return self.prim(e, cs[0])
             case ir.Application():
                 return e.transpose(self, cs)
         raise AssertionError(type(e).__name__)

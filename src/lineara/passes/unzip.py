@@ -47,7 +47,7 @@ class Cut(NamedTuple):
         written: list[ir.Binding] = []
         for b in reversed(self.context):
             literal = isinstance(b, ir.Let) and isinstance(b.rhs, ir.Lit)
-            if (b in again or literal) and any(v in need for v in b.vars):
+            if (literal or b in again) and any([v in need for v in b.vars]):
                 written.append(b)
                 for v in b.vars:
                     need.pop(v, None)
@@ -240,7 +240,7 @@ class _Unzip:
             (v,), e = b.vars, b.rhs
             if any([a in same for a in e.operands()]):
                 e = e.renamed(lambda a: same.get(a, a))
-            if isinstance(e, ir.Ret | ir.Copy) and e.args:
+            if isinstance(e, (ir.Ret, ir.Copy)) and e.args:
                 same[v] = e.args[0]
                 continue
             alike = first.setdefault(key_of(e) or b, v)
@@ -323,6 +323,8 @@ class _Unzip:
 
     def expression(self, e: ir.Leaf | ir.Block) -> tuple[ir.Leaf, ir.Leaf | ir.Block]:
         """U(e): the context is written, n and m are given."""
+        if isinstance(e, ir.Prim):
+            return (EMPTY, e) if is_linear(e) else (e, EMPTY)
         if isinstance(e, ir.Block):
             return self.block(e)
         if isinstance(e, ir.Drop):
