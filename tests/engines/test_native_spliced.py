@@ -1,5 +1,7 @@
 """What is called once stands in its caller: the lines, and what errors say of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,9 +9,11 @@ from lineara.engines import ENGINES, run
 from lineara.engines.native.spliced import spliced
 from lineara.linear_a.parse import parse
 from lineara.linear_a.show import show_def
+from lineara.linear_a.syntax import Block, Let
 
 pytest.importorskip("llvmlite")
 
+NATIVE = next(e for e in ENGINES if e.name == "native")
 TEXT = """
 def once(x: f64, y: f64;) -> (f64, <f64, f64>;) =
   let a: f64 = sin(x) in
@@ -45,6 +49,37 @@ def test_what_is_called_once_stands_in_its_caller():
     assert every[id(origins[made.defs["f"].body.leaf])] == "back"
 
 
+def test_definitions_may_have_variables_in_common():
+    program = parse("""
+    def inner(x: f64;) -> (f64;) = let y: f64 = cos(x) in y + y
+    def outer(x: f64;) -> (f64;) =
+      let y: f64 = sin(x) in
+      let z: f64 = inner(y;) in
+      y * z
+    def f(x: f64;) -> (f64;) = let y: f64 = outer(x;) in x - y
+    """)
+    outer, inner, f = (program.defs[name] for name in ("outer", "inner", "f"))
+    (x,), y, z = outer.params, outer.body.bindings[0].vars[0], outer.body.bindings[1].vars[0]
+    for d, called in ((inner, y), (f, z)):
+        at = {d.params[0]: x, d.body.bindings[0].vars[0]: called}
+        (b,), leaf = d.body.bindings, d.body.leaf
+        body = Block((Let((called,), b.rhs.renamed(at.get)),), leaf.renamed(at.get))
+        program = program.with_(replace(d, params=(x,), body=body))
+    expected = run(program, "f", 0.7, engine="interpreter").results
+    assert run(program, "f", 0.7, engine=NATIVE).results == expected
+    assert np.allclose(expected, 0.7 - 2 * np.sin(0.7) * np.cos(np.sin(0.7)))
+    made, _ = spliced(program, "f")
+    lines = [line.strip() for line in show_def(made.defs["f"]).splitlines()]
+    assert lines == [
+        "def f(x: f64;) -> (f64;) =",
+        "let y: f64 = sin(x) in",
+        "let y2: f64 = cos(y) in",
+        "let z2: f64 = y2 + y2 in",
+        "let z: f64 = y * z2 in",
+        "x - z",
+    ]
+
+
 def test_what_calls_itself_stays():
     program = parse("""
     def down(n: i64;) -> (i64;) = again(n;)
@@ -64,7 +99,7 @@ def test_an_error_speaks_of_the_program_as_it_was():
       sin(y)
     """)
     said = []
-    for engine in ("interpreter", next(e for e in ENGINES if e.name == "native")):
+    for engine in ("interpreter", NATIVE):
         with pytest.raises(IndexError) as raised:
             run(program, "f", np.arange(3.0), np.int64(7), engine=engine)
         said.append(str(raised.value))
