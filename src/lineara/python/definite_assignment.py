@@ -24,6 +24,7 @@ from lineara.python.liveness import (
     children,
     declared,
     every,
+    names_in,
     parameters,
 )
 
@@ -67,6 +68,11 @@ class _Function:
 
     def visit(self, n: ast.AST) -> None:
         """Go through what a node evaluates, in its order."""
+        names = names_in(n)
+        if names is not None:
+            for name in names:
+                self.visit_Name(name)
+            return
         special = getattr(self, f"visit_{type(n).__name__}", None)
         if special is not None:
             special(n)
@@ -93,12 +99,13 @@ class _Function:
     def visit_Name(self, n: Any) -> None:
         """A use, or what gives the variable a value or takes it."""
         assert self.sure is not None, "some way leads here"
-        if isinstance(n.ctx, ast.Store):
-            self.sure |= {n.id}
+        if type(n.ctx) is ast.Store:
+            if n.id not in self.sure:
+                self.sure |= {n.id}
             return
         if n.id not in self.sure and n.id in self.lines:
             n.unset = self.lines[n.id], n.id not in self.own
-        if isinstance(n.ctx, ast.Del):
+        if type(n.ctx) is ast.Del:
             self.sure -= {n.id}
 
     def visit_AugAssign(self, n: ast.AugAssign) -> None:

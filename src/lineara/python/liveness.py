@@ -1,5 +1,6 @@
 """Which variables of a function are bound where, and which of them are read later.
 
+    settle(nodes)          each expression of names and numbers alone keeps `names_alone`
     bound(statements)      the names that they may bind
     Liveness(function)     for each statement the names whose values are read after it
 
@@ -28,7 +29,7 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 @cache
-def _parts(kind: type[ast.AST]) -> tuple[str, ...]:
+def fields(kind: type[ast.AST]) -> tuple[str, ...]:
     """The fields in which a node has others; a context or an operator is no part."""
     if kind in _LEAVES:
         return ()
@@ -38,7 +39,7 @@ def _parts(kind: type[ast.AST]) -> tuple[str, ...]:
 def children(n: ast.AST) -> list[ast.AST]:
     """The nodes of which a node consists, without contexts and operators."""
     parts: list[Any] = []
-    for field in _parts(type(n)):
+    for field in fields(type(n)):
         value = getattr(n, field, None)
         if type(value) is list:
             parts += [v for v in value if isinstance(v, ast.AST)]
@@ -48,20 +49,52 @@ def children(n: ast.AST) -> list[ast.AST]:
 
 
 def every(nodes: Iterable[ast.AST]) -> list[ast.AST]:
-    """All nodes within these, and these."""
+    """All nodes within these, and these; of what was settled the names alone."""
     nodes = [*nodes]
     for n in nodes:  # which grow
         if type(n) not in _LEAVES:
-            nodes += children(n)
+            nodes += names_in(n) or children(n)
     return nodes
+
+
+def settle(nodes: Sequence[ast.AST]) -> None:
+    """Each expression that only calculates with names and numbers keeps `names_alone`, in order.
+
+    What walks the tree has them there.  The nodes come before those of which they consist; the left
+    of % may be a text, which is a form.
+    """
+    for n in reversed(nodes):
+        if type(n) is ast.Name:
+            n.names_alone = (n,)  # type: ignore[attr-defined]
+        elif type(n) is ast.Constant:
+            n.names_alone = ()  # type: ignore[attr-defined]
+        elif type(n) is ast.BinOp and type(n.op) is not ast.Mod:
+            left, right = names_in(n.left), names_in(n.right)
+            if left is not None and right is not None:
+                n.names_alone = (*left, *right)  # type: ignore[attr-defined]
+
+
+def names_in(n: ast.AST) -> tuple[ast.Name, ...] | None:
+    """The names of an expression that was settled; None where that has other parts."""
+    return vars(n).get("names_alone")
 
 
 class Rewriter(ast.NodeTransformer):
     """Puts a node in the place of each one; contexts and operators, which are many, stay."""
 
+    def stays(self, names: tuple[ast.Name, ...]) -> bool:
+        """Whether an expression that only calculates with these names stays as it is."""
+        return False
+
+    def visit(self, node: ast.AST) -> Any:
+        """What is put in the place of a node."""
+        names = names_in(node)
+        return node if names is not None and self.stays(names) else super().visit(node)
+
     def generic_visit(self, node: ast.AST) -> Any:
         """The node, with others in place of its parts."""
-        for field in _parts(type(node)):
+        vars(node).pop("names_alone", None)
+        for field in fields(type(node)):
             value = getattr(node, field, None)
             if type(value) is list:
                 value[:] = [self.visit(v) if isinstance(v, ast.AST) else v for v in value]
@@ -71,14 +104,17 @@ class Rewriter(ast.NodeTransformer):
 
 
 def own(node: ast.AST | Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """The nodes that are evaluated by the function itself, not in a function nested in it."""
+    """The nodes that are evaluated by the function itself, not in a function nested in it.
+
+    What was settled is one of them.
+    """
     todo = [node] if isinstance(node, ast.AST) else [*node]
     while todo:
         n = todo.pop()
         yield n
         if isinstance(n, SCOPES):
             todo += around(n)
-        else:
+        elif names_in(n) is None:
             todo += children(n)
 
 
@@ -111,12 +147,19 @@ def _bound(root: ast.AST) -> Names:
     nodes = [root]
     while nodes:
         n = nodes.pop()
+        if type(n) is ast.Name:
+            if type(n.ctx) is not ast.Load:
+                names.add(n.id)
+            continue
+        if names_in(n) is not None:
+            continue
         if isinstance(n, ast.stmt) and n is not root:
             names |= _bound(n)
             continue
-        if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load):
-            names.add(n.id)
-        elif isinstance(n, _DEFINES | _TAKES):
+        if type(n) not in _BINDERS:
+            nodes += children(n)
+            continue
+        if isinstance(n, _NAMED):
             names.add(n.name)
         elif isinstance(n, ast.MatchMapping):
             names.add(n.rest)
@@ -138,8 +181,14 @@ def _bound(root: ast.AST) -> Names:
     return binds
 
 
-_DEFINES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-_TAKES = ast.ExceptHandler | ast.MatchAs | ast.MatchStar
+_NAMED = (
+    ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs,
+    ast.MatchStar,
+)  # fmt: skip
+_BINDERS = {
+    *SCOPES, *COMPREHENSIONS, *_NAMED, ast.MatchMapping, ast.Import, ast.ImportFrom,
+    ast.comprehension,
+}  # fmt: skip
 
 
 def written(nodes: Iterable[ast.AST]) -> Names:

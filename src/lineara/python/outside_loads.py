@@ -24,6 +24,10 @@ class _Loads(Rewriter):
     def __init__(self) -> None:
         self.local: Names = NONE  # the variables of the functions around, within the rewritten one
 
+    def stays(self, names: tuple[ast.Name, ...]) -> bool:
+        """Where all of them are variables of its own."""
+        return all([n.id in self.local for n in names])
+
     def inside(self, node: Any) -> None:
         """The body of a function."""
         is_lambda, around = isinstance(node, ast.Lambda), self.local

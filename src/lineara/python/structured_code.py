@@ -57,9 +57,11 @@ from lineara.python.liveness import (
     children,
     declared,
     every,
+    fields,
     own,
     parameters,
     read,
+    settle,
     shared_with_nested,
     written,
 )
@@ -74,6 +76,8 @@ _FRAMES = {"locals", "eval", "exec", "vars", "dir", "__import__", "_getframe", "
 _GENERATORS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 _EXITS = (ast.Return, ast.Break, ast.Continue)
 _KNOWN = (ast.Constant, ast.UnaryOp, ast.unaryop, ast.Tuple, ast.Slice, ast.expr_context)
+_DEFINITIONS = {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef}
+_FORMED = {ast.If, ast.While, ast.For, ast.Try}
 _CHOICES = {ast.If, ast.IfExp, ast.BoolOp, ast.While, ast.For, ast.Match}
 
 
@@ -119,6 +123,8 @@ def _structured(f: FunctionType) -> CodeType | str:
         return "its finally block is left by return, break or continue"
     if any([isinstance(n, ast.Match) for n in nodes]):
         as_branches(node)
+        nodes = every([node])
+    settle(nodes)
     mark(node)
     _Function(node).rewrite()
     through_loaded(node)
@@ -386,9 +392,7 @@ class _Function:
         for i, s in enumerate(statements):
             around, self.before = self.before, []
             ends = _leaves(s) or _tells(s)
-            if isinstance(s, ast.If | ast.While | ast.For | ast.Try) or (
-                ends and not isinstance(s, _EXITS)
-            ):
+            if type(s) in _FORMED or (ends and not isinstance(s, _EXITS)):
                 rest = [*statements[i + 1 :]] if ends else None
                 new = self.form(s, rest, live, top)
             else:
@@ -506,13 +510,13 @@ class _Function:
 
     def plain(self, s: ast.stmt) -> ast.stmt:
         """A statement that stays what it is, with what it holds rewritten."""
-        if isinstance(s, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        if type(s) in _DEFINITIONS:
             _nested([s])
             return s
         if isinstance(s, ast.Assert):
             message = None if s.msg is None else _thunk(self.expression(s.msg))
             return _at(ast.Expr(_form("assert_", self.condition(s.test), message)), s)
-        for target in every([s]) if isinstance(s, ast.Delete | ast.AugAssign) else ():
+        for target in every([s]) if isinstance(s, (ast.Delete, ast.AugAssign)) else ():
             is_target = isinstance(target, ast.Name) and not isinstance(target.ctx, ast.Load)
             if is_target and hasattr(target, "unset"):  # an augmented assignment reads its target
                 assert self.before is not None, "it is a statement"
@@ -520,7 +524,8 @@ class _Function:
                 self.before.append(_at(ast.Assign([name], _known(target)), target))
         if isinstance(s, ast.AnnAssign):  # an annotated name cannot be nonlocal in blocks
             s = _at(ast.Assign([s.target], s.value) if s.value else ast.Pass(), s)
-        for field, value in ast.iter_fields(s):
+        for field in fields(type(s)):
+            value = getattr(s, field, None)
             if isinstance(value, ast.expr):
                 setattr(s, field, self.expression(value))
             elif isinstance(value, list):
@@ -570,6 +575,10 @@ class _Expressions(Rewriter):
     def __init__(self, of: _Function) -> None:
         self.of = of
         self.within = of.before is None  # whether names are bound elsewhere than in the function
+
+    def stays(self, names: tuple[ast.Name, ...]) -> bool:
+        """Where all of them have values."""
+        return not any(["unset" in vars(n) for n in names])
 
     def _movable(self, node: ast.expr, parts: Sequence[ast.expr]) -> bool:
         """Whether these parts mean the same in functions of their own."""
@@ -719,6 +728,10 @@ class _Expressions(Rewriter):
 class _Calls(Rewriter):
     """Rewrites the calls and identity tests of code that is otherwise unchanged."""
 
+    def stays(self, names: tuple[ast.Name, ...]) -> bool:
+        """Always."""
+        return True
+
     def visit_Compare(self, node: ast.Compare) -> Any:
         """`is` of two values."""
         self.generic_visit(node)
@@ -795,12 +808,8 @@ def _truths(e: ast.expr) -> ast.expr:
 
 def _leaves(s: ast.stmt) -> bool:
     """Whether control may leave the block from within a statement, but for an exception."""
-    if isinstance(s, SCOPES):
-        return False
-    if isinstance(s, _EXITS):
-        return True
     if type(s) not in BLOCKS:
-        return False
+        return isinstance(s, _EXITS)
     loop = isinstance(s, ast.For | ast.While)
     inner = [n for n in children(s) if isinstance(n, ast.stmt)]
     handlers = (*getattr(s, "handlers", ()), *getattr(s, "cases", ()))
