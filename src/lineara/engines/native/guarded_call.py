@@ -292,9 +292,9 @@ attribute.look:
   call void @Py_DecRef(ptr %attribute.is)
   %attribute.same = icmp eq ptr %attribute.is, %c
   br i1 %attribute.same, label %holds, label %misses""",
-    # a dict has what b says, in that order: how many, keys and values
+    # a dict has what b says, in that order: how many, keys and values; nothing runs meanwhile that
+    # could take it away
     "dict": """
-  call void @Py_IncRef(ptr %x)
   br label %dict.count
 dict.count:
   %dict.of = phi ptr [ %x, %check.dict ], [ %attributes.of, %attributes.look ]
@@ -302,15 +302,15 @@ dict.count:
   %dict.stated = load i64, ptr %b
   %dict.many = icmp eq i64 %dict.n, %dict.stated
   store i64 0, ptr %position
-  br i1 %dict.many, label %dict.each, label %dict.differs
+  br i1 %dict.many, label %dict.each, label %misses
 dict.each:
   %dict.j = phi i64 [ 0, %dict.count ], [ %dict.next, %dict.on ]
   %dict.more = icmp slt i64 %dict.j, %dict.n
-  br i1 %dict.more, label %dict.look, label %dict.same
+  br i1 %dict.more, label %dict.look, label %holds
 dict.look:
   %dict.there = call i32 @PyDict_Next(ptr %dict.of, ptr %position, ptr %key, ptr %value)
   %dict.end = icmp eq i32 %dict.there, 0
-  br i1 %dict.end, label %dict.differs, label %dict.pair
+  br i1 %dict.end, label %misses, label %dict.pair
 dict.pair:
   %dict.k = load ptr, ptr %key
   %dict.v = load ptr, ptr %value
@@ -324,22 +324,17 @@ dict.pair:
   %dict.one = icmp eq ptr %dict.k, %dict.key
   %dict.two = icmp eq ptr %dict.v, %dict.value
   %dict.both = and i1 %dict.one, %dict.two
-  br i1 %dict.both, label %dict.on, label %dict.differs
+  br i1 %dict.both, label %dict.on, label %misses
 dict.on:
   %dict.next = add i64 %dict.j, 1
-  br label %dict.each
-dict.same:
-  call void @Py_DecRef(ptr %dict.of)
-  br label %holds
-dict.differs:
-  call void @Py_DecRef(ptr %dict.of)
-  br label %misses""",
+  br label %dict.each""",
     # the attributes of an object are what b says, as a dict
     "attributes": """
   %attributes.of = call ptr @PyObject_GenericGetDict(ptr %x, ptr null)
   %attributes.there = icmp ne ptr %attributes.of, null
   br i1 %attributes.there, label %attributes.look, label %misses
 attributes.look:
+  call void @Py_DecRef(ptr %attributes.of)
   br label %dict.count""",
     # a list has what b says: how many, and the items
     "list": """
