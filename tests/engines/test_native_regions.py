@@ -13,7 +13,7 @@ import lineara
 from lineara.engines import run
 from lineara.engines.native import Native, emitted, lower, regions
 from lineara.engines.native.emit import Emitter
-from lineara.engines.native.lower import Lowered, lowered
+from lineara.engines.native.lower import Lowered, Lowering, lowered
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
 
@@ -333,13 +333,13 @@ def test_what_is_called_back_is_called_once_for_all_rows(small_blocks):
 def test_what_is_left_of_a_block_is_not_copied_for_each_line(monkeypatch):
     """A copy for each line is quadratic in straight lines."""
     seen = []
-    before = regions.region
+    before = Lowering.region
 
     def region(em, block, start, runs, env):
         seen.append((block, runs))
         return before(em, block, start, runs, env)
 
-    monkeypatch.setattr(regions, "region", region)
+    monkeypatch.setattr(Lowering, "region", region)
     lines = [f"let x{i + 1}: f64 = x{i} * x{i} in" for i in range(50)]
     lowered(parse(f"def f(x0: f64;) -> (f64;) = {' '.join(lines)} (x50;)"), "f")
     blocks = {id(block): {id(r) for b, r in seen if b is block} for block, _ in seen}

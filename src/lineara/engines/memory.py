@@ -115,7 +115,7 @@ def deaths(d: ir.Def) -> Deaths:
     open_ = [(d.body, set(d.params))]
     while open_:
         block, mortal = open_.pop()
-        mortal.update(v for b in block.bindings for v in b.vars)
+        mortal.update([v for b in block.bindings for v in b.vars])
         live: set[ir.Var] = set()
         rows = []
         for b in (block.leaf, *reversed(block.bindings)):

@@ -43,7 +43,7 @@ from lineara.linear_a import syntax as ir
 
 def plain(x: nm.Held) -> Plain:
     """A number or an array."""
-    if not isinstance(x, nm.Num | nm.Arr):
+    if not isinstance(x, (nm.Num, nm.Arr)):
         raise nm.Refused("it calculates with a whole product, sum or stack")
     return x
 
@@ -61,14 +61,15 @@ def primitive(
     if name == "live_factor" and em.demand.trusts(e):
         return trusted(em, plain(held[1]), t)
     args = list(map(plain, held))
-    if name not in STRIDED and not (name in RULES and name not in OF_ARRAYS):
+    ordered = name in STRIDED or (name in RULES and name not in OF_ARRAYS)
+    if not ordered and not all([isinstance(x, nm.Num) for x in at.values()]):
         at = dict(zip(at, em.in_order(at.values()), strict=True))
         args = [plain(at[v]) for v in e.args]
     if name.startswith("check_"):
         return checked(em, e, args, at)
     numbers = [x for x in args if isinstance(x, nm.Num)]
     kind = nm.kind_of(t)
-    if getattr(e.primitive, "pythons", False):
+    if e.primitive.pythons:
         kinds = {x.kind for x in numbers}
         if "bool" in kinds or (name.startswith("math_") and "i64" in kinds):
             raise nm.Refused(f"it has {name} of numbers that are no floats")
@@ -81,7 +82,7 @@ def primitive(
         y = of_matrices(em, e, args, t, lambda: called_back(em, e, at, t))
     elif name in OF_LINES:
         y = of_lines(em, e, args, t)
-    elif kind is not None and getattr(e.primitive, "pythons", False):
+    elif kind is not None and e.primitive.pythons:
         y = by_pythons(em, e, args, at, t, kind)
     elif kind is not None:
         y = elementwise(em, e, args, t, kind, into)
@@ -102,7 +103,7 @@ def of_numbers(
     em: Emitter, e: ir.Prim, args: list[nm.Num], at: dict[ir.Var, nm.Held], kind: str, t: ArrayType
 ) -> nm.Num | None:
     """A number of numbers."""
-    if getattr(e.primitive, "pythons", False):
+    if e.primitive.pythons:
 
         def slow() -> nm.Num:
             y = called_back(em, e, at, t)
@@ -224,13 +225,13 @@ def by_loop(
     into: nm.Arr | None = None,
 ) -> Any:
     """The value by the loop of a ufunc, if it has one for these kinds."""
-    of = loop_of(e, tuple([nm.kind_of(type_of(x)) or "" for x in args]), kind)
+    of = loop_of(e, tuple([kind_in(x) for x in args]), kind)
     if of is None:
         return None
     name, loop, kinds = of
     args = list(map(plain, em.in_order(args)))
-    for i, (x, k) in enumerate(zip(args, kinds, strict=True)):
-        with em.kept(args):
+    with em.kept(args):
+        for i, (x, k) in enumerate(zip(args, kinds, strict=True)):
             if isinstance(x, nm.Arr) and x.type.shape != t.shape:
                 args[i] = broadcast(em, x, ArrayType(t.shape, x.type.dtype))
             args[i] = in_kind(em, args[i], k)
@@ -308,9 +309,14 @@ def loop_kinds(f: np.ufunc, kinds: tuple[str, ...]) -> tuple[str, ...]:
 KIND_OF_CODE = {code: kind for kind, code in CODES.items()}
 
 
+def kind_in(x: Plain) -> str:
+    """The kind of a number, or of the numbers of an array; nothing where no register has one."""
+    return x.kind if isinstance(x, nm.Num) else nm.kind_of(x.type) or ""
+
+
 def in_kind(em: Emitter, x: Plain, kind: str) -> Plain:
     """A number or an array in another kind, which holds all of its numbers."""
-    if nm.kind_of(type_of(x)) == kind:
+    if kind_in(x) == kind:
         return x
     if isinstance(x, nm.Num):
         y = converted(em, x, kind)

@@ -72,6 +72,8 @@ class Cotangents:
         if isinstance(e, ir.Ret | ir.Copy):
             return given
         self.leaves.add(e)
+        if isinstance(e, ir.Prim):
+            return Places([0])
         if isinstance(e, Scan):
             return self.rounds(e.body, given, e.nk, e.nc)
         if isinstance(e, While):

@@ -75,7 +75,8 @@ class Code:
 
     def let(self, text: str) -> str:
         """The register of an instruction's result."""
-        register = f"%v{self.name()}"
+        self.names += 1
+        register = f"%v{self.names}"
         self.line(f"{register} = {text}")
         return register
 
@@ -217,7 +218,7 @@ class Emitter(Code):
             text.endswith("%doubt") or "load ptr," in text
         ):
             self.there, self.reached.is_known = Places(), False
-        super().line(text)
+        self.lines.append(f"  {text}")
 
     def block(self, label: str) -> None:
         """Go on in the block of that label."""
@@ -283,10 +284,9 @@ class Emitter(Code):
         if name not in self.deaths:
             self.deaths[name] = deaths(d)
         env: dict[ir.Var, nm.Held] = dict(zip(d.params, values, strict=True))
-        used = set(ir.occurrences(d.body))
-        for v in d.params:
-            if v not in used:
-                del env[v]
+        dying = [v for rows in self.deaths[name].values() for row in rows for v in row]
+        for v in {*d.params}.difference(dying):  # nothing reads it
+            del env[v]
         self.open.append(name)
         types = (*d.results, *d.lresults)
         with self.kept(env.values()):
@@ -312,7 +312,7 @@ class Emitter(Code):
         for i, (b, dead) in enumerate(zip(block.bindings, rows, strict=True)):
             if i in left:
                 left -= self.region(block, i, left, env)
-            if i in left:
+            if self.listed and i in left:
                 self.tell(b)
             is_done = i in runs and i not in left
             left.discard(i)
@@ -333,9 +333,9 @@ class Emitter(Code):
                 if before and (len(self.sites), len(self.called)) == before[SITES:CALLED]:
                     self.back_to(before)  # nobody reads it, and nothing in it can fail
                     values = [nm.UNREAD] * len(read)
-            env.update(zip(b.vars, values, strict=True))
-            if self.listed:
-                for v, value in zip(b.vars, values, strict=True):
+            for v, value in zip(b.vars, values, strict=True):
+                env[v] = value
+                if self.listed:
                     self.origins.setdefault(id(value), (value, v.line))
             for v in dead:
                 env.pop(v, None)
@@ -383,17 +383,17 @@ class Emitter(Code):
             )
         at = {v: env[v] for v in e.operands()}
         args = [at[v] for v in e.args]
-        numbers = [isinstance(x, nm.Num) for x in args[isinstance(e, ir.Accum) :]]
+        given = args[isinstance(e, ir.Accum) :]
+        free = self.is_free(e) and all([isinstance(x, nm.Num) for x in given])
         for v in dead:
             env.pop(v, None)
-        mine = [v in dead and e.args.count(v) == 1 for v in e.args[:1]]  # what it may write
-        if isinstance(e, Call) and type(e) is Call:
+        if type(e) is Call:
             given = list(args)
             args.clear()
             at.clear()
             return self.call(e.functions[0], given, wanted)
-        self.free = self.is_free(e) and all(numbers)
-        values = self.leaf(e, args, at, types, mine, wanted)
+        self.free = free
+        values = self.leaf(e, args, at, types, dead, wanted)
         self.free = False  # for whoever asked: a region writes lines of arrays next
         return values
 
@@ -421,7 +421,7 @@ class Emitter(Code):
         args: list[nm.Held],
         at: dict[ir.Var, nm.Held],
         types: Sequence[Type],
-        mine: list[bool],
+        dead: ir.Vars,
         wanted: Sequence[bool] | None = None,
     ) -> Sequence[nm.Held]:
         """The values of a leaf."""
@@ -456,7 +456,8 @@ class Emitter(Code):
                 return [self.zero(types[0]) if item is None else item]
             case ir.Accum() | ir.Put():
                 args[:] = self.in_order(args)
-                return [self.written(e, args, at, self.array_type(types[0]), mine[0])]
+                mine = e.args[0] in dead and e.args.count(e.args[0]) == 1  # so it may be written
+                return [self.written(e, args, at, self.array_type(types[0]), mine)]
             case ir.Application():
                 args[:] = self.in_order(args)
                 return self.applied(e, args, (True,) * len(types) if wanted is None else wanted)
@@ -540,7 +541,7 @@ class Emitter(Code):
         t = self.program.unfold(t)
         if not isinstance(t, ArrayType):
             raise nm.Refused(f"it calculates with a whole {show(t)}")
-        if not all([isinstance(n, int) for n in t.shape]):
+        if t.shape and not all([isinstance(n, int) for n in t.shape]):
             raise nm.Refused(f"it has an array of the type {show(t)}, whose size is a value")
         if t.dtype.kind not in "fciub" or t.dtype.itemsize > 16:
             raise nm.Refused(f"it has values of the type {show(t)}")
@@ -724,6 +725,8 @@ class Emitter(Code):
     def in_order(self, values: Iterable[nm.Held]) -> list[nm.Held]:
         """Values whose arrays lie in C order."""
         ordered = list(values)
+        if all([isinstance(x, nm.Num) for x in ordered]):
+            return ordered
         with self.kept(ordered):
             for i, x in enumerate(ordered):
                 if isinstance(x, nm.Arr) and x.strides is not None:

@@ -66,6 +66,10 @@ class Lowering(Emitter):
         self, block: ir.Block, start: int, runs: set[int], env: dict[ir.Var, nm.Held]
     ) -> set[int]:
         """Bindings of a block that are emitted together, from one on; those that are done."""
+        b = block.bindings[start]
+        args = getattr(getattr(b, "rhs", None), "args", ())
+        if not any([getattr(v.type, "shape", True) for v in (*b.vars, *args)]):
+            return set()  # it is of numbers alone
         made = rows.rows(self, block, start, runs, env)
         return made or regions.region(self, block, start, runs, env)
 

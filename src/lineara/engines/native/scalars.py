@@ -79,12 +79,12 @@ def arithmetic(instruction: str, whole: Callable[[Affine, Affine], Affine | None
     """Of floats IEEE's, of i64 modulo 2**64; of booleans there is a rule beside it."""
 
     def rule(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
-        x, w = [converted(em, a, kind) for a in args]
+        x, w = [a if a.kind == kind else converted(em, a, kind) for a in args]
         if x is None or w is None or kind == "bool":
             return None
         if kind == "c128" and instruction == "mul":
             return None  # NumPy's loop may round once where this rounds twice
-        if kind in (*FLOATS, "c128"):
+        if kind != "i64":
             if x.constant is not None and w.constant is not None:
                 # a double has so many digits that a f32 made of it is as if rounded once
                 return constant(kind, FOLDED[instruction](x.constant, w.constant))
@@ -152,7 +152,7 @@ def of_booleans(rule: Rule, others: Rule | None) -> Rule:
     """One rule where all are booleans, another one for numbers."""
 
     def chosen(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
-        if all([x.kind == "bool" for x in args]):
+        if args[0].kind == "bool" and all([x.kind == "bool" for x in args]):
             return rule(em, kind, args)
         return others(em, kind, args) if others else None
 
