@@ -23,6 +23,7 @@ LONGEST = 100_000
 """Lines of a piece from which a body is refused: its stack would be too large for a thread."""
 
 NAME = re.compile(r"%[\w.]+")
+LET = re.compile(r"^ *(%[\w.]+) = (.*)", re.MULTILINE)
 LABEL = re.compile(r"label %([\w.]+)")
 CHOICES = re.compile(r", %([\w.]+)\]")
 EXITS = {"failed": 1, "exhausted": 2, "passed": 3}
@@ -127,20 +128,13 @@ def registers_of(
     types, last = dict(given), dict[str, int]()
     reads, makes = [set[str]() for _ in pieces], [list[str]() for _ in pieces]
     for k, piece in enumerate(pieces):
-        for line in piece:
-            if line.startswith(LISTED):
-                continue
-            target, is_let, text = line.partition(" = ")
-            for r in NAME.findall(text if is_let else line):
-                if made.get(r, k) < k:
-                    reads[k].add(r)
-                    last[r] = k
-            if is_let:
-                register = target.strip()
-                made[register] = k
-                makes[k].append(register)
-                last[register] = k
-                types[register] = text
+        text = "\n".join([line for line in piece if not line.startswith(LISTED)])
+        lets = dict(LET.findall(text))
+        made |= dict.fromkeys(lets, k)
+        makes[k] += lets
+        reads[k] |= {r for r in NAME.findall(text) if made.get(r, k) < k}
+        last |= dict.fromkeys([*lets, *reads[k]], k)
+        types |= lets
     for r, text in types.items():
         if r not in given and last[r] > made[r]:
             types[r] = type_of(text)
