@@ -8,8 +8,9 @@ program's do, Python's function is called, which does what it would have done wi
 
 A check is four words: its number, the object that it looks at, which may be a slot, and two more.
 Slots are the arguments, and after them what checks have taken out of containers.  Objects are used
-by documented functions of C, but for the class of an object and the fields of an array: whether
-these stand where CPython's and NumPy's headers say is looked at before (`objects_are_as_stated`).
+by documented functions of C, but for the class of an object and the fields of arrays and of
+functions: whether these stand where CPython's and NumPy's headers say is looked at before
+(`objects_are_as_stated`).
 """
 
 import ctypes
@@ -21,7 +22,13 @@ import numpy as np
 
 from lineara.engines.callable_class import WORD, set_code, with_room
 from lineara.engines.native.machine_code import Compiler, compiler
-from lineara.engines.native.symbols import FIELDS, address_of, objects_are_as_stated
+from lineara.engines.native.symbols import (
+    FIELDS,
+    OF_FUNCTION,
+    address_of,
+    functions_are_as_stated,
+    objects_are_as_stated,
+)
 
 SLOTS = 64  # arguments, and what is taken out of them; operands
 
@@ -36,9 +43,6 @@ API = {
     "PyErr_Clear": "void ()",
     "PyErr_ExceptionMatches": "i32 (ptr)",
     "PyErr_Occurred": "ptr ()",
-    "PyFunction_GetCode": "ptr (ptr)",
-    "PyFunction_GetDefaults": "ptr (ptr)",
-    "PyFunction_GetKwDefaults": "ptr (ptr)",
     "PyList_GetItem": "ptr (ptr, i64)",
     "PyList_Size": "i64 (ptr)",
     "PyLong_AsLongLong": "i64 (ptr)",
@@ -270,17 +274,20 @@ cell.look:
   call void @Py_DecRef(ptr %cell.is)
   %cell.same = icmp eq ptr %cell.is, %b
   br i1 %cell.same, label %holds, label %misses""",
+    # of a function: the code, the defaults, and those of parameters by name; None is null
     "code": """
-  %code.is = call ptr @PyFunction_GetCode(ptr %x)
+  %code.at = getelementptr i8, ptr %x, i64 {CODE}
+  %code.is = load ptr, ptr %code.at
   %code.same = icmp eq ptr %code.is, %b
   br i1 %code.same, label %holds, label %misses""",
-    # None is null
     "defaults": """
-  %defaults.is = call ptr @PyFunction_GetDefaults(ptr %x)
+  %defaults.at = getelementptr i8, ptr %x, i64 {DEFAULTS}
+  %defaults.is = load ptr, ptr %defaults.at
   %defaults.same = icmp eq ptr %defaults.is, %b
   br i1 %defaults.same, label %holds, label %misses""",
     "options": """
-  %options.is = call ptr @PyFunction_GetKwDefaults(ptr %x)
+  %options.at = getelementptr i8, ptr %x, i64 {OPTIONS}
+  %options.is = load ptr, ptr %options.at
   %options.same = icmp eq ptr %options.is, %b
   br i1 %options.same, label %holds, label %misses""",
     # the attribute b is c
@@ -703,7 +710,7 @@ def array_block(shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...
 
 def text(table: int) -> str:
     """The function, for objects whose second word is so many bytes from their beginning."""
-    places: dict[str, Any] = {**FIELDS, "TABLE": table, "SLOTS": SLOTS}
+    places: dict[str, Any] = {**FIELDS, **OF_FUNCTION, "TABLE": table, "SLOTS": SLOTS}
     places["CASES"] = "".join([f" i64 {i}, label %check.{k}" for k, i in NUMBERS.items()])
     bodies = "".join([f"check.{kind}:{body}\n" for kind, body in CHECKS.items()])
     whole = TEXT.replace("{CHECKS}", bodies)
@@ -723,7 +730,8 @@ def _loaded(table: int) -> tuple[Any, int] | None:
     llvm: Compiler | None = compiler()
     there = {f"py.{name}": address_of(name) for name in API}
     symbols = {name: a for name, a in there.items() if a is not None}
-    if llvm is None or len(symbols) < len(there) or not objects_are_as_stated():
+    stated = objects_are_as_stated() and functions_are_as_stated()
+    if llvm is None or len(symbols) < len(there) or not stated:
         return None
     library = llvm.loaded(text(table), 1_000, symbols)
     return library, library["guarded"]

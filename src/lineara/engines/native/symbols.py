@@ -27,6 +27,8 @@ FIELDS = {
     "STRIDES": _HEAD + 24, "DTYPE": _HEAD + 40, "FLAGS": _HEAD + 48,
 }  # fmt: skip
 """Where the class of an object and the fields of an array stand, as the headers say."""
+OF_FUNCTION = {"CODE": _HEAD + 32, "DEFAULTS": _HEAD + 40, "OPTIONS": _HEAD + 48}
+"""Where a function of Python's has its code, and the defaults of its parameters."""
 
 
 class Loop(NamedTuple):
@@ -155,6 +157,24 @@ def objects_are_as_stated() -> bool:
             and [number(strides + 8 * i).value for i in range(axes)] == [*x.strides]
         )
         if not same:
+            return False
+    return True
+
+
+@cache
+def functions_are_as_stated() -> bool:
+    """Whether functions of Python's have their fields where the headers say; null is None."""
+    word = ctypes.c_void_p.from_address
+
+    def plain(x: object) -> object:
+        return x
+
+    def given(x: object = 1, *, y: object = 2) -> object:
+        return x, y
+
+    for f in (plain, given):
+        there = [word(id(f) + at).value or id(None) for at in OF_FUNCTION.values()]
+        if there != [id(f.__code__), id(f.__defaults__), id(f.__kwdefaults__)]:
             return False
     return True
 
