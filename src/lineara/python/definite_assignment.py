@@ -51,7 +51,7 @@ class _Function:
         lines: dict[str, list[int]] = {n: [] for n in (own - params) | (bound_here & params)}
         nodes = every(body)
         for n in nodes:
-            if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load) and n.id in own:
+            if type(n) is ast.Name and type(n.ctx) is not ast.Load and n.id in own:
                 lines[n.id].append(n.lineno)
         self.lines |= {n: tuple(numbers) for n, numbers in lines.items()}
         self.own = own
@@ -266,10 +266,8 @@ def _deleted(nodes: Iterable[ast.AST]) -> Names:
 
 def _taken(nodes: Sequence[ast.AST]) -> Names:
     """The names from which these nodes themselves take the value."""
-    names = [n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Del)]
-    return frozenset(
-        [*names, *[n.name for n in nodes if isinstance(n, ast.ExceptHandler) and n.name]]
-    )
+    names = [n.id for n in nodes if type(n) is ast.Name and type(n.ctx) is ast.Del]
+    return frozenset([*names, *[n.name for n in nodes if type(n) is ast.ExceptHandler and n.name]])
 
 
 __all__ = ["mark"]

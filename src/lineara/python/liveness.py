@@ -185,6 +185,7 @@ _NAMED = (
     ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.ExceptHandler, ast.MatchAs,
     ast.MatchStar,
 )  # fmt: skip
+_NESTED = {*SCOPES, ast.GeneratorExp}
 _BINDERS = {
     *SCOPES, *COMPREHENSIONS, *_NAMED, ast.MatchMapping, ast.Import, ast.ImportFrom,
     ast.comprehension,
@@ -229,7 +230,7 @@ def shared_with_nested(nodes: Iterable[ast.AST]) -> tuple[Names, Names]:
     reads: set[str] = set()
     binds: set[str] = set()
     for n in nodes:
-        if isinstance(n, (*FUNCTIONS, ast.GeneratorExp, ast.ClassDef)):
+        if type(n) in _NESTED:
             inner = [n.body] if isinstance(n, ast.Lambda) else getattr(n, "body", [n])
             reads |= read(inner)
             binds |= {k for d in every(inner) if isinstance(d, ast.Nonlocal) for k in d.names}

@@ -77,6 +77,7 @@ _GENERATORS = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 _EXITS = (ast.Return, ast.Break, ast.Continue)
 _KNOWN = (ast.Constant, ast.UnaryOp, ast.unaryop, ast.Tuple, ast.Slice, ast.expr_context)
 _DEFINITIONS = {ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef}
+_TRIES = {ast.Try, ast.TryStar}
 _FORMED = {ast.If, ast.While, ast.For, ast.Try}
 _CHOICES = {ast.If, ast.IfExp, ast.BoolOp, ast.While, ast.For, ast.Match}
 
@@ -118,10 +119,10 @@ def _structured(f: FunctionType) -> CodeType | str:
     if _FRAMES & ({*code.co_names}):
         return "it looks at its own frame"
     nodes = every([node])
-    tries = [n for n in nodes if isinstance(n, ast.Try | ast.TryStar)]
-    if any([_leaves(s) for n in tries for s in n.finalbody]):
+    tries = [n for n in nodes if type(n) in _TRIES]
+    if any([_leaves(s) for n in tries for s in n.finalbody]):  # type: ignore[attr-defined]
         return "its finally block is left by return, break or continue"
-    if any([isinstance(n, ast.Match) for n in nodes]):
+    if ast.Match in map(type, nodes):
         as_branches(node)
         nodes = every([node])
     settle(nodes)
