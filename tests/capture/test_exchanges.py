@@ -155,6 +155,27 @@ WAYS = {
         x, y = y, x
     return y
 """,
+    "of what was None before it": """
+    before, k = None, 0
+    while True:
+{round}
+        now = np.sum(y * y)
+        if k > 500 or (before is not None and abs(now - before) < 1e-12):
+            break
+        before, k = now, k + 1
+        x, y = y, x
+    return y
+""",
+    "with a list of copies": """
+    kept = []
+    while True:
+{round}
+        kept.append(y.copy())
+        if np.max(np.abs(y - x)) < 1e-8 or len(kept) > 60:
+            break
+        x, y = y, x
+    return y + kept[-1] * len(kept)
+""",
     "written after it": """
     while True:
 {round}

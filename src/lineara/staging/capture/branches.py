@@ -74,7 +74,7 @@ def branch(
         try:
             return _branch(test, then, orelse, variables)
         except Wanted as wanted:
-            wanted.stack(level_of_trace())
+            wanted.with_traceback(None).stack(level_of_trace())
 
 
 def _branch(

@@ -99,6 +99,8 @@ def _as_form(
         except (Wanted, Exception) as e:  # whatever comes of it: the rounds in Python tell what
             if isinstance(e, StagingError) and e.final:
                 raise
+            if isinstance(e, Wanted | LinearaError):
+                e.__traceback__ = None  # its frames hold arrays, which would not be alone
             threads.refused[:] = refused
             level.back_to(mark)
             del level.out.bindings[bindings:]
@@ -223,7 +225,7 @@ def _more(
     try:
         return follow(without(way, variables, CONTINUED), rounds, variables)
     except (MutationError, StagingError) as e:
-        told = why and isinstance(why[0], LinearaError) and type(why[0]) is not ChoiceNeeded
+        told = why and isinstance(why[0], LinearaError)
         if not told or (isinstance(e, StagingError) and e.final):
             raise
     raise why[0]

@@ -102,7 +102,7 @@ class Loop:
         self.lengths: dict[Entry, tuple[Count, Count]] = {}  # of lists, before and after a round
         self.guess: object = object()  # that a number of Python's comes to be of either kind
         self.guessed: tuple[list[str], list[Cell]] = [], []  # what it carries by its source alone
-        self.written: set[Place] = set()  # carried variables whose arrays the body writes
+        self.idle: list[Cell] = []  # arrays that it carries and the round did not write
         self.left: bool = False  # whether a round may be left by a break or a return
         self.codes: frozenset[int] = frozenset[int]()  # how it may be left
         self.missed: set[str] = set()  # variables that a round read where they may have no value
@@ -239,11 +239,11 @@ class Loop:
             level.take(cell)
             cell.content = node.now().v
             cell.version += 1
+        versions = [cell.version for cell in self.cells]
         for e, step in self.steps.items():
             at_round = op("add")(op("multiply")(i, step), self.before[e])
             e.put(level.number(at_round.v, True))
         lengths = {Entry(x, "length"): x.extent for x in self.snapshot.stacked}
-        arrays = [(n, v) for n, t in start.items() for v in flattened(t)[0]]
         missed = len(self.reading.missed)
         items = [] if self.at is None else [self.at(i)]
         way = in_region((self.body, self.test), self.variables, self.body, *items)
@@ -265,12 +265,11 @@ class Loop:
         else:
             more = op("less")(op("add")(i, 1), self.rounds)
             go = more if on is True else op("logical_and")(on, more)
+        pairs = zip(self.cells, versions, strict=True)
+        self.idle = [cell for cell, version in pairs if cell.version == version]
         self.asked, self.missed = go, {*self.reading.missed[missed:]}
         self._know(self.snapshot.entries("loop"))
         self.lengths = {e: (was, e.container.extent) for e, was in lengths.items()}
-        self.written = {
-            n for n, v in arrays if isinstance(v, StagedArray) and v.w.buffer.version > 0
-        }
         columns: dict[Any, Any] = {(n,): v for n, v in self.variables.values().items()}
         columns |= tagged | {(n,): v for n, (v, _) in self.perhaps.items()}
         if i is not None:
@@ -334,11 +333,9 @@ class Loop:
                 known = self.slots[n].likes if n in self.slots else []
                 same = n in self.slots and slot.structure == self.slots[n].structure
                 done = done and same and _alike(slot.likes, self._as_either(known))
-        if any([cell not in body.changed for cell in self.guessed[1]]):
-            return None
         new = [cell for cell in body.changed if cell not in self.cells]
-        if new:
-            self.cells += new
+        if new or self.idle:  # of a variable that has come to be carried itself, the old array
+            self.cells = [cell for cell in [*self.cells, *new] if cell not in self.idle]
             done = False
         self.slots = slots
         return done
@@ -383,7 +380,11 @@ class Loop:
         first, end, last = with_choices([columns[0], end, columns[1]])
         if first.structure != slot.structure:
             if begin is not UNSET and self._key not in self.reading.choosing:
-                raise ChoiceNeeded(f"{said(n)} is one thing or another {WHERE}")
+                raise ChoiceNeeded(
+                    f"{said(n)} is one thing or another {WHERE}; give it a value of the same kind "
+                    "before the loop",
+                    line=self._line,
+                )
             known = [None] * len(first.leaves)
         joined = join(said(n), [first, end, last], WHERE)
         carried = [t or k for t, k in zip(joined.likes, known, strict=True)]
