@@ -6,8 +6,9 @@ pointer is followed back to where memory begins whose size is known: an argument
 `lineara.place` for its address: outside of that memory it is noted which line of the program is at
 fault, the address of a spare place is given, and the run ends with OutOfPlace.
 
-What functions outside do with a pointer (NumPy's loops, BLAS) is not seen.  Of nodes, and of the
-arguments of a definition that calls itself, no size is known.
+What functions outside do with a pointer (NumPy's loops, BLAS) is not seen.  Of nodes, of the
+arguments of a definition that calls itself, and of the pointers that the pieces of a long program
+hand on, no size is known.
 """
 
 import ctypes
@@ -68,16 +69,21 @@ STATUS = """  %told = load i32, ptr %code
   %bad = icmp ne i32 %was, 0
   %status = select i1 %bad, i32 1, i32 %told"""
 OPEN = re.compile(r'define internal (\S+) @"?([\w.]+)"?\((.+)\) (?:noinline )?\{$')
-OWN = re.compile(r'(define internal .+ @(of\d+|asks)\((.+)\) "disable-tail-calls"="true" \{)$')
+OWN = re.compile(
+    r"(define internal .+ @(of\d+|asks|piece\d+)\((.+)\) "
+    r'(?:"disable-tail-calls"="true"|noinline) \{)$'
+)
 POINTER = re.compile(r"ptr (?:noalias |readonly |align \d+ )*(?:dereferenceable\((\d+)\) )?(%\w+)")
-STEP = re.compile(r"  (%\w+) = getelementptr inbounds .+, ptr (%\w+), i64 \S+$")
+STEP = re.compile(r"  (%[\w.]+) = getelementptr inbounds .+, ptr (%\w+), i64 \S+$")
 ALLOCA = re.compile(r"  (%\w+) = alloca (.+?)(, align \d+)?$")
-ACCESS = re.compile(r"  (?:(%\w+) = load ([^,]+)|store (<.+>|\S+) (.+?)), ptr (%\w+)(.*)$")
+ACCESS = re.compile(r"  (?:(%\w+) = load ([^,]+)|store (<.+>|\S+) (.+?)), ptr (%[\w.]+)(.*)$")
 COPY = re.compile(r'  call void @"(llvm\.mem\w+)[^"]*"\((.*)\)$')
 CALL = re.compile(r'  (?:(%\w+) = )?call (\S+) @"(lineara\.(?!answer)[\w.]+)"\((.*)\)$')
 CONSTANT = re.compile(r"  (%c(\d+)) = load ptr")
 ANY = str(2**48)
-NODE = re.compile(r"  (%\w+) = (?:inttoptr|call (?:noalias )?ptr @\"(?:nodes|c.malloc))")
+NODE = re.compile(
+    r"  (%\w+) = (?:inttoptr|select .*, ptr|call (?:noalias )?ptr @\"(?:nodes|c.malloc))"
+)
 RENEW = re.compile(r'  (%\w+) = call ptr @"c\.realloc"\(ptr %\w+, i64 (%\w+)\)$')
 
 
@@ -110,7 +116,7 @@ class Checked:
             begins, own = OPEN.match(line), OWN.match(line)
             if own:
                 changing = True
-                self.where, self.renewed = own[2], {}
+                self.where, self.renewed, self.tapes = own[2], {}, set()
                 self.known = {r: (r, ANY) for _, r in POINTER.findall(own[3])}
                 lines.append(line)
             elif begins:
@@ -128,6 +134,7 @@ class Checked:
         self.where = name
         self.known: dict[str, tuple[str, str]] = {}  # a pointer -> where memory begins, its size
         self.renewed: dict[str, str] = {}
+        self.tapes: set[str] = set()  # registers that have the address of a pointer to a tape
         for nbytes, register in POINTER.findall(formals):
             size = (nbytes or "0") if name == "body" else f"{register}.size"
             self.known[register] = register, size
@@ -154,6 +161,7 @@ class Checked:
         if m := ALLOCA.match(line):
             self.known[m[1]] = m[1], str(bytes_of(m[2]))
             if m[2] == "ptr":  # of a tape that grows
+                self.tapes.add(m[1])
                 yield f"  {m[1]}.size = alloca i64"
                 yield f"  store i64 0, ptr {m[1]}.size"
         elif m := RENEW.match(line):
@@ -168,10 +176,12 @@ class Checked:
             yield self.asked("ptr", "place", q, place, bytes_of(kind), line)
             begin = f"  {loaded} = load {kind}" if loaded else f"  store {kind} {value}"
             yield f"{begin}, ptr {q}{rest}"
-            if kind == "ptr" and loaded:
+            if kind == "ptr" and loaded and place not in self.tapes:
+                self.known[loaded] = loaded, ANY
+            elif kind == "ptr" and loaded:
                 yield f"  {loaded}.size = load i64, ptr {place}.size"
                 self.known[loaded] = loaded, f"{loaded}.size"
-            elif kind == "ptr" and value in self.renewed:
+            elif kind == "ptr" and value in self.renewed and place in self.tapes:
                 yield f"  store i64 {self.renewed[value]}, ptr {place}.size"
             return
         elif m := COPY.match(line):

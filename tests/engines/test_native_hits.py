@@ -307,9 +307,10 @@ def test_processes_that_miss_at_once_have_the_same_gradient(place):
         subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True, env=env)
         for _ in range(2)
     ]
-    said = {p.communicate()[0] for p in started}
-    assert said == {lineara.jit(lineara.grad(filled), engine="native")(X).tobytes().hex() + "\n"}
-    assert len(entries(place)) == 3  # the fact, the code of both, that of the gradient
+    (said,) = {p.communicate()[0] for p in started}
+    found = np.frombuffer(bytes.fromhex(said))
+    np.testing.assert_allclose(found, lineara.grad(filled)(X), rtol=1e-12)
+    assert len(entries(place)) == 2  # the fact and the code
 
 
 LOOKED_AT = """
