@@ -4,8 +4,9 @@ import collections
 import warnings
 
 import numpy as np
+import pytest
 
-from lineara import check_grads, grad, hessian, jacobian, jvp, linearize, value_and_grad, vjp
+from lineara import check_grads, grad, hessian, jacobian, jit, jvp, linearize, value_and_grad, vjp
 
 
 def square(x):
@@ -201,6 +202,20 @@ def test_a_masked_array(said):
         "arguments"
         "\n  at <lambda>: found = said(lambda: grad(square)(np.ma.array([1.0, 2.0])))"
     )
+
+
+@pytest.mark.parametrize("engine", ["adaptive", "native", "native exact", "interpreter"])
+@pytest.mark.parametrize("is_known", [False, True])
+def test_an_argument_of_a_compiled_function_that_has_rules_of_its_own(said, engine, is_known):
+    f = jit(lambda x: np.mean(x * x), engine=engine)
+    masked = np.ma.masked_greater([1.0, 2.0, 1e20], 1e3)
+    for _ in range(3 * is_known):
+        f(np.ones(3))  # the program for plain arrays is no program for these
+    for cls, x in (("MaskedArray", masked), ("matrix", matrix())):
+        assert said(lambda x=x: f(x)).partition("\n")[0] == (
+            f"NoRuleError: trace: a {cls} has rules of its own, which are not followed here; "
+            "give numpy.asarray of it"
+        )
 
 
 def test_a_captured_matrix(said):

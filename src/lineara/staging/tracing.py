@@ -41,7 +41,7 @@ from lineara.staging.staged_level import Seen, StagedLevel, Weak, is_of_array, w
 from lineara.staging.texts import Text, refuse_late
 from lineara.tape.leaves import kind_of_number
 from lineara.tape.levels import innermost_level, open_level, outside
-from lineara.tape.node import Traced, layout
+from lineara.tape.node import Traced, has_own_rules, layout, refuse_class
 from lineara.tape.shared_memory import shares, written_in_one_place
 from lineara.tape.strides import narrow, strides_of
 from lineara.text.language import FIRST, NEXT
@@ -581,6 +581,8 @@ def _is_formal(v: Shaped) -> bool:
         )
     if manifold_of(v) is not None:
         raise StagingError(f"trace: {show_type(v)} is a point of a manifold; pass its coordinates")
+    if has_own_rules(v):
+        refuse_class("trace", type(v))
     if isinstance(v, np.ndarray | np.generic):
         return v.dtype.kind in "fc" or (v.dtype.kind in "iub" and v.ndim > 0)
     return type(v) in (float, complex, Whole)

@@ -24,7 +24,7 @@ from lineara.facts.types import FLOATS, is_number, type_of
 from lineara.tape.cotangent_builders import builder
 from lineara.tape.lazy_zeros import Zeros, is_own
 from lineara.tape.level import Level
-from lineara.tape.node import Array, OfArray, Scalar, Traced, layout
+from lineara.tape.node import Array, OfArray, Scalar, Traced, has_own_rules, layout
 from lineara.tape.node import zero as nothing
 from lineara.tape.pull_reads import pull
 from lineara.tape.reads import is_fixed, snapshot
@@ -110,8 +110,7 @@ class Leaves:
         if manifold is not None:
             return self._point(value, manifold)
         kind = kind_of_number(value)
-        odd = isinstance(value, np.ndarray) and type(value) not in (np.ndarray, np.memmap)
-        if kind in "OSUMmV" or odd:
+        if kind in "OSUMmV" or has_own_rules(value):
             raise TypeMismatchError(
                 f"an argument holds {_show_array(value)}; "
                 "give a floating-point array, or keep it outside the differentiated arguments"
@@ -195,7 +194,7 @@ _FEW = 64  # arrays in a container that is not differentiated, that are looked a
 
 
 def _show_array(value: Shaped) -> str:
-    if type(value) is not np.ndarray and isinstance(value, np.ndarray):
+    if has_own_rules(value):
         return f"a {type(value).__name__}, whose own rules are not followed"
     word = {"O": "an object array", "S": "an array of strings", "U": "an array of strings"}
     return f"{word.get(value.dtype.kind, f'an array of {value.dtype}')}, which has no derivative"

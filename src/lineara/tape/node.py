@@ -533,8 +533,14 @@ def refuse_own_rules(name: str, value: Shaped) -> None:
             f"{name}: an array of objects is calculated with element by element, which has no rule "
             "here; give an array of numbers, or calculate with its elements"
         )
-    if isinstance(value, np.ndarray) and type(value) not in (np.ndarray, np.memmap):
+    if has_own_rules(value):
         refuse_class(name, type(value))
+
+
+def has_own_rules(value: object) -> bool:
+    """Whether it is an array of a class that calculates otherwise than NumPy's arrays do."""
+    kind = type(value)
+    return issubclass(kind, np.ndarray) and kind not in (np.ndarray, np.memmap)
 
 
 def refuse_class(name: str, cls: type) -> NoReturn:

@@ -55,7 +55,7 @@ from lineara.staging.tracing import (
 )
 from lineara.tape.levels import innermost_level, threads
 from lineara.tape.library_errors import line_of
-from lineara.tape.node import Traced
+from lineara.tape.node import Traced, has_own_rules
 from lineara.tape.shared_memory import shares, written_in_one_place
 from lineara.tape.strides import narrow, strides_of
 from lineara.trees import Structure, flatten_call, unflatten
@@ -490,7 +490,7 @@ def show_form(v: Leaf, form: Any) -> str:
 def _is_numeric(v: Leaf) -> bool:
     """Whether a leaf has a type of the program: a number or an array of numbers."""
     if isinstance(v, np.ndarray | np.generic):
-        return v.dtype.kind in "fciub"
+        return v.dtype.kind in "fciub" and not has_own_rules(v)
     return isinstance(v, float | complex)
 
 
