@@ -1,4 +1,4 @@
-"""An argument that is an array without axes: a number, and a write in place is refused."""
+"""An argument that is an array without axes: its class is an array's, and a write is refused."""
 
 import operator
 
@@ -76,3 +76,21 @@ def test_numbers_and_copies_are_bound_anew():
     assert [g(2.0), g(np.float64(2.0))] == [4.0, 4.0]
     with pytest.raises(MutationError):
         g(X)
+
+
+@pytest.mark.parametrize("asks", [
+    lambda t: isinstance(t, np.ndarray),
+    lambda t: type(t) is np.ndarray,
+    lambda t: not isinstance(t, float | np.generic),
+    lambda t: type(t).__name__ == "ndarray",
+    lambda t: t.__class__ is np.ndarray,
+], ids=["isinstance", "type", "no number", "name", "class"])  # fmt: skip
+def test_its_class_is_that_of_an_array_and_results_are_numbers(asks):
+    def f(t):
+        y = t * 3.0 if asks(t) else t * 2.0
+        return y * 5.0 if asks(y) else y
+
+    assert f(X) == 6.0
+    ways = [WAYS[w](f)(X) for w in ("grad", "jit of grad", "grad of jit")]
+    assert [lineara.jit(f)(X), lineara.vmap(f)(np.ones(2))[0], *ways] == [6.0, 2.0, 3.0, 3.0, 3.0]
+    assert lineara.jit(f)(np.float64(2.0)) == f(np.float64(2.0)) == 4.0

@@ -824,6 +824,10 @@ class OfArray:
 
     __slots__ = ()
 
+    def stands_for(self) -> type:
+        """The class that NumPy's array has."""
+        return np.ndarray
+
     def _refuse(self, *_: object) -> Any:
         raise MutationError(
             f"an argument that is an array without axes ({show(type_of(self))}) was written in "
