@@ -548,7 +548,7 @@ def convolved(em: Emitter, e: ir.Prim, args: Sequence[Plain], t: ArrayType) -> P
     kinds, kind = [nm.kind_of(type_of(x)) for x in args], nm.kind_of(t)
     shape = sorted([type_of(x).size for x in args])
     is_large = math.prod(shape) >= LARGE
-    if kind == "bool" or kind not in kinds or None in (*kinds, kind) or is_large:
+    if kind is None or kind == "bool" or kind not in kinds or None in kinds or is_large:
         return None
     args = sorted(args, key=lambda x: type_of(x).size)  # rounds within are of the longer one
     (first,), (second,) = map(steps_of, args)
