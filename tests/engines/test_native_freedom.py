@@ -21,8 +21,9 @@ from lineara.engines import run
 from lineara.engines.native import Native
 from lineara.engines.native.cotangents import of_cotangents
 from lineara.engines.native.lower import lowered
-from lineara.engines.native.numbers import Affine, Round
-from lineara.engines.native.places import differ
+from lineara.engines.native.numbers import Affine, Arr, Buffer, Num, Round
+from lineara.engines.native.places import Place, Places, differ
+from lineara.facts.types import ArrayType
 from lineara.linear_a.parse import parse
 from lineara.linear_a.show import show_leaf
 
@@ -147,6 +148,59 @@ def test_places_that_are_said_to_differ_do():
             for (v, at), (u, to) in itertools.product(reached(x, rounds), reached(w, rounds)):
                 assert v[:-1] != u[:-1] or v[-1] == u[-1] or at != to
     assert apart > 40
+
+
+def test_what_lies_at_a_place_is_known_until_it_may_be_stored_over():
+    r, double = Round(4), ArrayType((100,), np.dtype(float))
+    x = Arr(Buffer("%x", 800, True), double)
+    number, other = Num("f64", "%a"), Num("f64", "%b")
+
+    def at(constant, k=1):
+        return Num("i64", affine=Affine(constant, ((r, k),)))
+
+    places = Places()
+    places.know(x, at(5), number, 7)
+    assert places.read(x, at(5)) == number
+    assert places.read(x, at(4)) is None  # it lies beside
+    assert places.over(x, at(9, 0)) is None  # four rounds do not come that far
+    assert places.over(x, at(5)) == Place(at(5).affine, number, 7)  # that store is taken back
+    assert places.read(x, at(5)) is None
+    places.know(x, at(5), number, 7)
+    assert places.read(x, at(8, 0)) is None  # which may be that place, so the store stays
+    assert places.over(x, at(5)) == Place(at(5).affine, number)
+    for where in (at(5, 2), at(6, 0), at(8, 0)):  # they meet in one of the rounds
+        places.know(x, at(5), number, 7)
+        assert places.over(x, where) is None
+        assert places.read(x, at(5)) is None
+    places.know(x, at(5), number, 7)
+    floats = Arr(x.buffer, ArrayType((200,), np.dtype(np.float32)))
+    assert places.read(floats, at(5)) is None
+    assert places.over(floats, at(30)) is None  # other numbers, of which no place is known
+    assert places.read(x, at(5)) is None
+    places.know(floats, at(5), number)
+    assert places.read(floats, at(5)) is None
+    for i in range(12):
+        places.know(x, at(10 * i), other, i)
+    assert places.read(x, at(0)) is None
+    assert places.over(x, at(110)) == Place(at(110).affine, other, 11)
+    inside = Arr(x.buffer, double, "%v1")
+    places.know(inside, at(1), number)
+    assert places.read(inside, at(1)) is None
+
+
+def test_what_is_copied_over_is_not_known_any_more():
+    program = parse("""
+        def f(x: f64[3], s: f64;) -> (f64, f64[3];) =
+          let y: f64[3] = zeros[f64[3]] in
+          let y2: f64[3] = put[0](y, s) in
+          let a: f64 = index[at=(0,)](y2) in
+          let b: f64[2] = index[at=(1:,)](x) in
+          let y3: f64[3] = put[:2](y2, b) in
+          let c: f64 = index[at=(0,)](y3) in
+          let d = a * c in
+          (d, y3;)
+    """)
+    agree_of(program, "f", (np.array([1.0, 2.0, 3.0]), 7.0), None, None, (EXACT, NATIVE))
 
 
 def eliminated(x):

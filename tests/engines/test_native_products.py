@@ -20,6 +20,7 @@ PATTERNS = [
     "pq,qr->pr",  # the BLAS'
     "kpq,kqr->krp",  # the BLAS' for each k, transposed
     "pqk,rqk->pkr",  # the BLAS' for each k, of places that do not lie beside each other
+    "kpq,kqr->prk",  # the rows of a result do not lie beside each other
     "nj,nj->n",
     "iij,ij->i",  # a diagonal
     "ni,s->i",  # an axis that one operand has, and that is summed
@@ -74,6 +75,37 @@ def test_large_products_for_each_place_are_the_blas() -> None:
     code = Native().code(staged.program, staged.name)
     assert not isinstance(code, str)
     assert code.text.count('call void @"blas.dgemm"') == 1
+
+
+def test_threads_of_the_blas_are_given_back() -> None:
+    a = np.zeros((200, 200))
+    staged = lineara.jit(lambda a: a @ a).program(a)
+    code = Native().code(staged.program, staged.name)
+    assert not isinstance(code, str)
+    calls = [line for line in code.text.splitlines() if line.startswith("  call void @")]
+    names = [line.partition('"')[2].partition('"')[0] for line in calls]
+    if "threads.state" in code.addresses:
+        at = names.index("blas.dgemm")
+        assert names[at - 1 : at + 2 : 2] == ["lineara.alone.enter", "lineara.alone.leave"]
+
+
+def test_products_of_what_is_strided_or_of_one_or_three_have_numpys_values() -> None:
+    a, b, c = rng.normal(size=(80, 82)), rng.normal(size=(41, 44)), rng.normal(size=(44, 5))
+
+    def products(a, b, c):
+        return [
+            a[:40, ::2] @ b,
+            a[::2, :41] @ b[:, ::-1],
+            a[:41, :80:2].T @ b,
+            np.broadcast_to(a[0, :41], (40, 41)) @ b,
+            np.einsum("ij->j", a),
+            np.einsum("ij,jk,kl->il", a[:, 41:], b, c),
+        ]
+
+    for y, expected in zip(
+        lineara.jit(products, engine="native")(a, b, c), products(a, b, c), strict=True
+    ):
+        np.testing.assert_allclose(y, expected, rtol=1e-10, atol=1e-10)
 
 
 def test_extrema_of_narrow_columns_have_numpys_values() -> None:

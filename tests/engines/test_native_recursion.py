@@ -166,6 +166,92 @@ def test_what_a_value_is_not_is_not_looked_at():
             assert got == pytest.approx(expected, rel=1e-14)
 
 
+DEEP = """
+type either = [f64 | f64[3]]
+type rows = <f64, stack[f64]>
+type pair = <f64, f64[2]>
+
+def of_sum(x: f64, n: i64;) -> (f64, f64;) = let s: either = zeros[either] in sum_down(s, x, n;)
+
+def sum_down(s: either, x: f64, n: i64;) -> (f64, f64;) =
+  let none = 0_i64 in
+  let p = equal(n, none) in
+  cond[sum_ends, sum_less](p, s, x, n;)
+
+def sum_ends(s: either, x: f64, n: i64;) -> (f64, f64;) =
+  let (;) = drop(n) in
+  let a: f64[3] = proj[1](s) in
+  let b: f64 = proj[0](s) in
+  let c = sum[axis=(0,), keepdims=false](a) in
+  let d = b + x in
+  (d, c;)
+
+def sum_less(s: either, x: f64, n: i64;) -> (f64, f64;) =
+  let one = 1_i64 in
+  let m = n - one in
+  let y = sin(x) in
+  sum_down(s, y, m;)
+
+def of_zero(x: f64, n: i64;) -> (f64, f64;) =
+  let s: either = zeros[either] in
+  let a: f64[3] = proj[1](s) in
+  let b = sum[axis=(0,), keepdims=false](a) in
+  let c = times(x, n;) in
+  (b, c;)
+
+def times(x: f64, n: i64;) -> (f64;) = x * n
+
+def of_stack(p: pair, n: i64;) -> (pair;) =
+  let <x: f64, a: f64[2]> = p in
+  let s: rows = zeros[rows] in
+  let y = stack_down(s, x, n;) in
+  let q: pair = <y, a> in
+  (q;)
+
+def stack_down(s: rows, x: f64, n: i64;) -> (f64;) =
+  let none = 0_i64 in
+  let p = equal(n, none) in
+  cond[stack_ends, stack_less](p, s, x, n;)
+
+def stack_ends(s: rows, x: f64, n: i64;) -> (f64;) =
+  let (;) = drop(n) in
+  let <a: f64, b: stack[f64]> = s in
+  let (;) = drop(b) in
+  a + x
+
+def stack_less(s: rows, x: f64, n: i64;) -> (f64;) =
+  let one = 1_i64 in
+  let m = n - one in
+  let y = sin(x) in
+  stack_down(s, y, m;)
+
+def as_it_is(p: pair, n: i64;) -> (pair;) = let (;) = drop(n) in (p;)
+
+def f(x: f64, n: i64;) -> (f64, f64[2];) =
+  let b = broadcast_to[shape=(2,)](x) in
+  let c = sin(b) in
+  let p: pair = <x, c> in
+  let least = 0.5 in
+  let t = greater(x, least) in
+  let q = cond[of_stack, as_it_is](t, p, n;) in
+  let <y: f64, d: f64[2]> = q in
+  let e = d * y in
+  (y, e;)
+"""
+
+
+@pytest.mark.parametrize("engine", [EXACT, NATIVE], ids=["exact", "native"])
+def test_zeros_go_down_and_what_is_no_function_is_called_back(engine):
+    program = parse(DEEP)
+    for n in (0, 1, 3):
+        for name in ("of_sum", "of_zero", "f"):
+            expected = run(program, name, 0.75, n, engine=INTERPRETER).results
+            assert bits(run(program, name, 0.75, n, engine=engine).results) == bits(expected)
+    (site,) = engine.code(program, "f").sites
+    assert site.what.startswith("of_stack(f64, f64[2], i64), since a recursion keeps a stack")
+    assert engine.sites(program, "f") > 10  # leaves of the text that it is
+
+
 def of_arrays(x, a, n):
     if n == 0:
         return np.sin(a) * x

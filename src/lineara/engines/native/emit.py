@@ -259,7 +259,6 @@ class Emitter(Code):
         """Leave what was opened since."""
         for name, value in zip(OPENED, state[-len(OPENED) :], strict=True):
             setattr(self, name, value)
-        self.reached.is_known = self.reached.is_innermost = False
         stacks = self.open, self.frames, self.reserved, self.remembered, self.loops_around
         for stack, n in zip(stacks, state, strict=False):
             del stack[n:]
