@@ -27,7 +27,7 @@ try:
 finally:
     sys.path.pop(0)
 
-SHORT = 150  # lines of the program: up to there the second derivative is compared
+SHORT = 300  # lines of the program: up to there the second derivative is compared
 FUNCTIONS, SHARDS = 16, 4
 
 

@@ -9,6 +9,7 @@ of cotangents may be contracted and added in any order, within the bound of `rou
 import itertools
 import random
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,11 +19,11 @@ from test_native_kinds import of as program_of
 
 import lineara
 from lineara.engines import run
-from lineara.engines.native import Native
+from lineara.engines.native import Native, emit, emitted
 from lineara.engines.native.cotangents import of_cotangents
 from lineara.engines.native.lower import lowered
 from lineara.engines.native.numbers import Affine, Arr, Buffer, Num, Round
-from lineara.engines.native.places import Place, Places, differ
+from lineara.engines.native.places import Place, Places, differ, may_be_later
 from lineara.facts.types import ArrayType
 from lineara.linear_a.parse import parse
 from lineara.linear_a.show import show_leaf
@@ -203,6 +204,54 @@ def test_what_is_copied_over_is_not_known_any_more():
     agree_of(program, "f", (np.array([1.0, 2.0, 3.0]), 7.0), None, None, (EXACT, NATIVE))
 
 
+def rounds_of(draw):
+    """Loops within each other; the inner ones have as many rounds as the outer ones say."""
+    rounds = [Round(draw.randrange(1, 4))]
+    for _ in range(2):
+        told = [(r, k) for r in rounds if (k := draw.randrange(-1, 2))]
+        rounds.append(Round(None, Affine(draw.randrange(1, 5), tuple(told))))
+    return rounds
+
+
+def in_order(rounds, at=()):
+    """The values of the rounds, in the order in which they come."""
+    if len(at) == len(rounds):
+        return [at]
+    most = rounds[len(at)].most
+    for r, k in zip(rounds, at, strict=False):
+        most = most.at(r, Affine(k))
+    return [out for k in range(most.constant) for out in in_order(rounds, (*at, k))]
+
+
+def value(a, rounds, at):
+    for r, k in zip(rounds, at, strict=True):
+        a = a.at(r, Affine(k))
+    return a.constant
+
+
+def test_what_no_later_round_writes_is_not_written():
+    draw = random.Random(8)
+    stays = 0
+    for _ in range(1500):
+        rounds = rounds_of(draw)
+        others = draw.choice([rounds, rounds[:1], [*rounds[:1], *rounds_of(draw)[:1]], rounds[:2]])
+        mine = rounds[: draw.randrange(1, 4)]
+
+        def place(loops):
+            terms = [(r, k) for r in loops if (k := draw.choice([-7, -2, -1, 0, 1, 2, 7, 7]))]
+            return Affine(draw.randrange(-9, 9), tuple(terms))
+
+        p, q = place(mine), place(others)
+        if may_be_later(p, mine, q, others):
+            continue
+        stays += 1
+        both = len([r for r, s in zip(mine, others, strict=False) if r is s])
+        for v, u in itertools.product(in_order(mine), in_order(others)):
+            if u[:both] >= v[:both]:
+                assert value(p, mine, v) != value(q, others, u)
+    assert stays > 40
+
+
 def eliminated(x):
     """The determinant by elimination."""
     u, product = x.copy(), 1.0
@@ -242,6 +291,160 @@ def filled(x):
 def test_rounds_that_reach_each_other_are_not_said_to_be_apart():
     agree(lineara.grad(filled), np.linspace(-0.5, 0.5, 40))
     assert "parallel_accesses" not in text_of_all(filled, np.ones(40))
+
+
+# --- what is read again ---------------------------------------------------------------------------
+
+
+def table(x):
+    """A table that is filled once, of what lies above and before."""
+    u = np.zeros((N, N))
+    u[0, 0] = x[0, 0]
+    for i in range(1, N):
+        u[i, 0] = u[i - 1, 0] * x[i, 0]
+        u[0, i] = u[0, i - 1] + x[0, i]
+    for i in range(1, N):
+        for j in range(1, N):
+            u[i, j] = u[i - 1, j] * u[i, j - 1] * 0.5 + x[i, j] * u[i - 1, j - 1]
+    return u[N - 1, N - 1] + u[3, 4]
+
+
+def stepped(x):
+    """An array that each step writes over."""
+    u = x[0].copy()
+    for i in range(1, N):
+        for j in range(1, N):
+            u[j] = u[j] * u[j - 1] + x[i, j]
+    return u.sum()
+
+
+def written_later(x):
+    """What one loop has read the next one writes over, in part or all of it."""
+    u = filled_of(x[0])
+    for i in range(2, N):
+        u[i - 2] = u[i - 2] * u[i] * x[1, i]
+    total = u.sum()
+    u = u * x[2]
+    u[3] = 0.0
+    return total + (u * u).sum()
+
+
+def filled_of(x):
+    y = x.copy()
+    for i in range(1, N):
+        y[i] = 0.5 * y[i - 1] * x[i] + y[i - 1]
+    return y
+
+
+def anew_in_each_round(x):
+    """An array of which each round of a loop makes another one."""
+    total = 0.0
+    for i in range(N):
+        total = total * 0.5 + (filled_of(x[i]) * filled_of(x[i] * total)).sum()
+    return total
+
+
+def called(x):
+    """An array that a function of NumPy's fills in each round."""
+    total = 0.5
+    for i in range(N):
+        y = np.exp(0.1 * x[i])
+        for j in range(N):
+            total = total * 0.5 + y[j] * total * x[j, i]
+    return total
+
+
+def descent(x):
+    """A gradient in each round."""
+    y = x[0].copy()
+    for i in range(1, 4):
+        y = y - 0.01 * lineara.grad(lambda z, i=i: (filled_of(z) * x[i]).sum())(y)
+    return y.sum()
+
+
+def chosen(x):
+    """A loop in a branch, and branches in it."""
+    u = x[0].copy()
+    if x[1, 1] > 0:
+        for i in range(1, N):
+            u[i] = u[i - 1] * x[1, i] if x[2, i] > 0 else u[i - 1] * u[i]
+    else:
+        for i in range(1, N):
+            u[i] = u[i - 1] * x[2, i]
+    return u.sum()
+
+
+def early(x):
+    """What the outer loop reads and the inner one goes on with."""
+    u = x.copy()
+    for i in range(N - 1):
+        first = u[i, i]
+        for j in range(N):
+            u[i + 1, j] = u[i + 1, j] * first + u[i, j] * first
+    return u.sum() + u[2, 3] * u[4, 4]
+
+
+def swapped(x):
+    """Two arrays that change places."""
+    u, w = x[0].copy(), x[1].copy()
+    for i in range(1, N):
+        u[i] = u[i - 1] * w[i - 1]
+        w[i] = u[i] + w[i - 1] * x[2, i]
+        u, w = w, u
+    return u.sum() + 2.0 * w[3]
+
+
+def backwards(x):
+    u = x[0].copy()
+    for i in range(N - 2, -1, -1):
+        u[i] = u[i + 1] * x[1, i] + u[i]
+    return (u * x[2]).sum()
+
+
+AGAIN = (
+    table, stepped, written_later, anew_in_each_round, called, descent, chosen, early, swapped,
+    backwards, eliminated, lambda x: filled_of(x[0]).sum(),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("held", [0.5, 1e9])
+@pytest.mark.parametrize("f", AGAIN)
+def test_what_is_read_again_is_what_was_read(f, held, monkeypatch):
+    monkeypatch.setattr(emit, "HELD", held)
+    monkeypatch.setattr(emitted, "key_of", lambda *_: "")
+    x = np.random.default_rng(2).normal(size=(N, N)) + np.eye(N)
+    agree(lineara.grad(f), x)
+    slope: Any = lineara.grad(f)
+    agree(lineara.grad(lambda x: (slope(x) * np.cos(x)).sum()), x)
+
+
+def test_what_is_read_again_in_woven_loops_is_what_was_read(request, monkeypatch):
+    monkeypatch.setattr(emit, "HELD", 1e9)
+    monkeypatch.setattr(emitted, "key_of", lambda *_: "")
+    for i in range(12 if request.config.option.all else 4):
+        draw = random.Random(f"{request.config.option.seed} {i} again")
+        x = np.random.default_rng(i).normal(size=(N + 2 * CUT, N + 2 * CUT))
+        agree(lineara.grad(woven(draw)), x)
+
+
+def taped(f, *args):
+    """How many columns the gradient has on its tapes."""
+    program, name, _ = program_of(lineara.grad(f), *args)
+    return len(lowered(program, name, True, False).taped)
+
+
+def test_a_row_that_stays_is_on_no_tape(monkeypatch):
+    fewer = taped(eliminated, MATRIX)
+    with monkeypatch.context() as patch:
+        patch.setattr(emit, "HELD", 0)
+        assert taped(eliminated, MATRIX) == fewer + 1
+    columns = [taped(f, MATRIX) for f in AGAIN]
+    monkeypatch.setattr(emit, "HELD", 1e9)
+    fewest = [taped(f, MATRIX) for f in AGAIN]
+    saved = {f.__name__: n - k for f, n, k in zip(AGAIN, columns, fewest, strict=True)}
+    assert saved["table"] >= 3
+    assert saved["stepped"] == 0
+    assert sum(saved.values()) > 5
 
 
 # --- cotangents -----------------------------------------------------------------------------------

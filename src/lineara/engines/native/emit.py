@@ -8,6 +8,7 @@ and an array that only its last reader holds is written in place.
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ import numpy as np
 from lineara.engines.memory import Deaths, deaths
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.demand import Demand
-from lineara.engines.native.places import Places, Reached
+from lineara.engines.native.places import Places, Reached, may_be_later
 from lineara.facts.types import ArrayType, Named, Product, Stack, Sum, Type, show
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call
@@ -35,6 +36,8 @@ ITSELF = "ITSELF"
 """In the text of a fact its own name."""
 LARGEST = 200_000
 """Leaves, written where they are called, from which a program is refused: emission has an end."""
+HELD = 0.5
+"""Of the bytes of a column as many may be held instead, in an array that is read again."""
 INDEX = ArrayType((), np.dtype(np.int64))
 
 
@@ -50,6 +53,8 @@ class Site(NamedTuple):
     leaves: int = 1  # of the text that it is
 
 
+Touch = tuple[nm.Affine | None, int, bool, Sequence[nm.Round]]
+"""Where a line reads or stores, how many bytes, whether it stores, and in the rounds of which."""
 Taped = tuple[int | None, ArrayType, str]
 """A column of a tape: of how many rounds, the type of a row, and the user's place."""
 
@@ -147,6 +152,7 @@ class Code:
 OWN = (
     "lines", "entry", "label", "slots", "arenas", "emptied", "kept_arenas", "scratch", "around",
     "frames", "reserved", "remembered", "loops_around", "there", "reached", "unnoted", "free",
+    "choices",
 )  # fmt: skip
 """What of an emitter belongs to the function that is being written."""
 OPENED = ("around", "trying", "in_blocks", "place", "reached", "unnoted", "free")
@@ -178,6 +184,8 @@ class Emitter(Code):
         self.loops_around: list[tuple[nm.Round, Sequence[nm.Held]]] = []  # with what stays the same
         self.there = Places()  # what lies where in arrays, in the block that is open
         self.reached = Reached()  # by the rounds of the innermost loop that is open
+        self.touched: dict[str, Touch] = {}  # lines in loops that read or store one number
+        self.choices: list[tuple[nm.Choice, nm.Read, Sequence[nm.Round]]] = []  # that are open
         self.slots: list[nm.Buffer] = []
         self.constants: list[np.ndarray] = []
         self.sites: list[Site] = []
@@ -597,13 +605,67 @@ class Emitter(Code):
             and all([buffer in nm.buffers(nm.Tup(tuple(xs))) for _, xs in self.loops_around])
         )
 
+    def may_last(self, source: nm.Read, nbytes: float) -> nm.Choice | None:
+        """A choice that is made when the loops are over: whether what was read is there yet.
+
+        The price is that the array is held, so it has to be small beside what would be stored.
+        """
+        buffer, rounds = source.array.buffer, [r for r, _ in self.loops_around]
+        if type(buffer) is not nm.Buffer or source.loop not in rounds or self.apart:
+            return None
+        if not buffer.nbytes <= HELD * nbytes < math.inf:
+            return None
+        self.choices.append((nm.Choice(), source, rounds[: rounds.index(source.loop) + 1]))
+        return self.choices[-1][0]
+
+    def choose(self, begin: int) -> None:
+        """The loops that begin at a line are over: choose what is read again, and not stored."""
+        for choice, source, rounds in self.choices:
+            if choice.again is None:
+                choice.again = self.stays(source, rounds, begin)
+            for i, line, memory in choice.stores if choice.again else ():
+                assert self.lines[i] == line, "nothing moved it"
+                self.lines[i] = ""
+                memory.nbytes = 0
+            for told in choice.told if choice.again else ():
+                self.taped[:] = [t for t in self.taped if t is not told]
+        self.choices.clear()
+
+    def stays(self, source: nm.Read, rounds: Sequence[nm.Round], begin: int) -> bool:
+        """Whether no line from one on writes later to the place of what was read in rounds."""
+        at, array = source.at.affine, source.array
+        assert at is not None, "rounds tell it"
+        name = re.compile(rf"{array.buffer.register}\b")
+        for line in filter(name.search, self.lines[begin:]):
+            known = self.touched.get(line)
+            if known is None:
+                return False
+            to, width, stores, others = known
+            apart = to is not None and not may_be_later(at, rounds, to, others)
+            if stores and not (apart and width == array.type.dtype.itemsize):
+                return False
+        return True
+
+    def touch(self, begin: int, array: nm.Arr, at: nm.Num | None, stores: bool) -> None:
+        """The lines from one on read or store a number of an array."""
+        if self.loops_around and array.buffer.written:
+            where = nm.Affine(0) if at is None else at.affine
+            rounds = [r for r, _ in self.loops_around]
+            told = None if array.at else where, array.type.dtype.itemsize, stores, rounds
+            for line in self.lines[begin:]:
+                if array.buffer.register in line:
+                    self.touched[line] = told
+
     @contextmanager
     def within(self, r: nm.Round, same: Sequence[nm.Held]) -> Iterator[None]:
         """What is emitted in the block is the body of a loop, in which these stay the same."""
+        begin = len(self.lines)
         self.loops_around.append((r, same))
         with self.kept(same):
             yield
         self.loops_around.pop()
+        if not self.loops_around:
+            self.choose(begin)
 
     @contextmanager
     def repeated(self, most: float) -> Iterator[None]:
@@ -655,8 +717,10 @@ class Emitter(Code):
             source = nm.Read(array, at, self.loops_around[-1][0] if self.loops_around else None)
         number = self.there.read(array, at)
         if number is None:
+            begin = len(self.lines)
             with self.reaching(array, at, False):
                 number = self.load_at(self.address(array, at), kind)
+            self.touch(begin, array, at, False)
             self.there.know(array, at, number)
         return number._replace(source=source)
 
@@ -668,8 +732,10 @@ class Emitter(Code):
             self.lines[same.line] = ""
             lies = same.before
         if lies is None or not x.register or lies.register != x.register:
+            begin = len(self.lines)
             with self.reaching(array, at, True):
                 self.store_at(x, self.address(array, at))
+            self.touch(begin, array, at, True)
             line = len(self.lines) - 1
         self.there.know(array, at, x, line, lies)
 
@@ -861,7 +927,7 @@ class Emitter(Code):
         """What grows as code is emitted."""
         return (
             self.sites, self.called, self.lines, self.entry, self.slots, self.constants,
-            self.arenas, self.emptied, self.taped, self.fused,
+            self.arenas, self.emptied, self.taped, self.fused, self.choices,
         )  # fmt: skip
 
     def back_to(self, places: tuple[Any, ...]) -> None:
@@ -890,6 +956,7 @@ class Emitter(Code):
         self.emptied, self.kept_arenas, self.scratch, self.around = [], set(), 1, math.inf
         self.frames, self.reserved, self.remembered, self.loops_around = [], [], [{}], []
         self.there, self.reached, self.unnoted, self.free = Places(), Reached(), None, False
+        self.choices = []
         yield
         for name, value in mine.items():
             setattr(self, name, value)

@@ -174,11 +174,25 @@ class Tag(NamedTuple):
     items: "tuple[Held, ...]"
 
 
+class Choice:
+    """Whether numbers are read again where they lay, and not stored; None while that is open."""
+
+    def __init__(self) -> None:
+        self.again: bool | None = None
+        self.stores: list[tuple[int, str, Buffer]] = []  # lines of code, and into which memory
+        self.told: list[tuple[int | None, ArrayType, str]] = []  # as a report has columns
+
+
 class Column(NamedTuple):
-    """One part of the rows of a stack: an array or a number a row, in a buffer."""
+    """One part of the rows of a stack: an array or a number a row, in a buffer.
+
+    Or each lies yet at its source, if that is the choice.
+    """
 
     buffer: Buffer
     type: ArrayType
+    source: "Read | None" = None
+    choice: Choice | None = None
 
 
 class Stk(NamedTuple):
@@ -204,7 +218,9 @@ Held = Num | Arr | Tup | Tag | Stk | Nil | Column | Read | None
 
 def buffers(value: Held) -> Iterator[Buffer]:
     """The buffers that a value lies in."""
-    if isinstance(value, Arr | Column):
+    if isinstance(value, Column) and value.source and value.choice and value.choice.again:
+        yield value.source.array.buffer
+    elif isinstance(value, Arr | Column):
         yield value.buffer
     elif isinstance(value, Read):
         yield value.array.buffer

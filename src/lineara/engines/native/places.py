@@ -9,6 +9,7 @@ added to again stays as it is.
 And of a loop it is known whether any round stores where another one reads or stores.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from lineara.engines.native.numbers import FLOATS, Affine, Arena, Arr, Buffer, Num, Round, kind_of
@@ -112,6 +113,45 @@ def differ(x: Affine | None, w: Affine | None, r: Round) -> bool:
     return ends is not None and not ends[0] <= 0 <= ends[1]
 
 
+def may_be_later(p: Affine, rounds: Sequence[Round], q: Affine, others: Sequence[Round]) -> bool:
+    """Whether place q, in the rounds of other loops, may be p in the same rounds or in later ones.
+
+    Later is what is later in the outermost loop that both are in, or as late there and later in the
+    next one.  All loops within are in any round.
+    """
+    both = [r for r, s in zip(rounds, others, strict=False) if r is s]
+    if both != [*rounds[: len(both)]]:
+        return True
+    for i in range(len(both) + 1):
+        at = {r: one(r) for r in both[:i]}
+        if i < len(both):
+            r = both[i]
+            if r.most is None:
+                return True
+            more = Round(None, r.most.plus(one(r), -1).plus(Affine(-1)))
+            at[r] = one(r).plus(Affine(1)).plus(one(more))
+        apart = elsewhere(q, at).plus(p, -1)
+        least, most = apart.end(-1), apart.end(1)
+        if (least is None or least <= 0) and (most is None or most >= 0):
+            return True
+    return False
+
+
+def one(r: Round) -> Affine:
+    """The round itself."""
+    return Affine(0, ((r, 1),))
+
+
+def elsewhere(a: Affine, at: dict[Round, Affine]) -> Affine:
+    """The same in other rounds: those that are told, and for every other loop any round of it."""
+    moved = Affine(a.constant)
+    for r, k in a.terms:
+        if r not in at:
+            at[r] = one(Round(r.n, None if r.most is None else elsewhere(r.most, at)))
+        moved = moved.plus(at[r], k)
+    return moved
+
+
 def place_of(array: Arr, at: Num | None) -> Affine | None:
     """Which place of its buffer an element of an array has, if rounds tell."""
     if array.at or kind_of(array.type) not in FLOATS or isinstance(array.buffer, Arena):
@@ -119,4 +159,4 @@ def place_of(array: Arr, at: Num | None) -> Affine | None:
     return Affine(0) if at is None else at.affine
 
 
-__all__ = ["Places", "Reached"]
+__all__ = ["Places", "Reached", "may_be_later"]

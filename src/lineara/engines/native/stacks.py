@@ -79,7 +79,7 @@ class Rows:
         elif self.grows:
             self.position = plus(em, self.begin, position)
         self.rows = []
-        self.todo: list[tuple[nm.Num | nm.Arr, nm.Column]] = []
+        self.todo: list[tuple[nm.Num | nm.Arr, nm.Column, nm.Choice | None]] = []
         for value, t in zip(values, self.types, strict=True):
             if value is nm.UNREAD:
                 self.rows.append(value)
@@ -94,8 +94,10 @@ class Rows:
             with em.elsewhere(self.before):
                 self.grow()
                 em.jump(self.reserved)
-        for value, column in self.todo:
+        for value, column, choice in self.todo:
             self.store(value, column)
+            if choice:
+                choice.stores.append((len(em.lines) - 1, em.lines[-1], column.buffer))
         if self.grows and self.count is None:
             em.line(f"store i64 {em.text(self.end)}, ptr {self.used}")
 
@@ -108,11 +110,13 @@ class Rows:
             if known:
                 return self.told(value)
             source = value.source
-            if source is None or not self.em.lasts(
-                source, self.most * source.array.type.dtype.itemsize
-            ):
+            if source is None:
                 return self.column(value)
-            return self.told(source)
+            nbytes = self.most * source.array.type.dtype.itemsize
+            if self.em.lasts(source, nbytes):
+                return self.told(source)
+            choice = self.em.may_last(source, nbytes)
+            return self.told(self.column(value, choice)._replace(source=source, choice=choice))
         if isinstance(value, nm.Arr):
             return self.column(value)
         if isinstance(value, nm.Tup):
@@ -146,9 +150,9 @@ class Rows:
         assert isinstance(value.base, nm.Num)
         begin = self.em.text(scaled(self.em, value.base, times * column.type.size))
         source = nm.Arr(column.buffer, whole, "" if begin == "0" else begin)
-        return nm.Column(self.column(source).buffer, column.type)
+        return column._replace(buffer=self.column(source, column.choice).buffer)
 
-    def column(self, value: nm.Held) -> nm.Column:
+    def column(self, value: nm.Held, choice: nm.Choice | None = None) -> nm.Column:
         """A column for a number or an array."""
         if not isinstance(value, nm.Num | nm.Arr):
             raise nm.Refused("a loop stacks a value that is no array")
@@ -164,9 +168,11 @@ class Rows:
             assert n is not None
             buffer = self.em.array(ArrayType((n, *t.shape), t.dtype), fresh=True).buffer
         self.em.taped.append((self.r.n, t, self.em.place_of(value)))
+        if choice:
+            choice.told.append(self.em.taped[-1])
         made = nm.Column(buffer, t)
         self.kept.append(made)
-        self.todo.append((value, made))
+        self.todo.append((value, made, choice))
         return made
 
     def store(self, value: nm.Num | nm.Arr, column: nm.Column) -> None:
@@ -313,6 +319,10 @@ def read(em: Emitter, part: nm.Held, r: nm.Round, i: nm.Num, at: nm.Num) -> nm.H
         assert isinstance(place, nm.Num)
         return em.load(part.array, place)
     if isinstance(part, nm.Column):
+        if part.choice and part.source:
+            part.choice.again = bool(part.choice.again)  # from now on it is stored
+            if part.choice.again:
+                return read(em, part.source, r, i, at)
         t = part.type
         whole = nm.Arr(part.buffer, t, em.text(scaled(em, at, t.size)))
         return em.load(whole) if nm.kind_of(t) and not t.shape else whole
@@ -338,6 +348,10 @@ def through(em: Emitter, part: nm.Held, r: nm.Round, i: nm.Num) -> nm.Held:
         place = read(em, part.at, r, i, i)
         assert isinstance(place, nm.Num)
         return nm.Read(part.array, place)
+    if isinstance(part, nm.Column) and part.source:
+        source = through(em, part.source, r, i)
+        assert isinstance(source, nm.Read)
+        return part._replace(source=source)
     if isinstance(part, nm.Tup):
         return nm.Tup(tuple([through(em, item, r, i) for item in part.items]))
     if isinstance(part, nm.Tag):
