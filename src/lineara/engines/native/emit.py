@@ -53,8 +53,18 @@ class Site(NamedTuple):
     leaves: int = 1  # of the text that it is
 
 
-Touch = tuple[nm.Affine | None, int, bool, Sequence[nm.Round]]
-"""Where a line reads or stores, how many bytes, whether it stores, and in the rounds of which."""
+REGISTER = re.compile(r"%[\w.]+")
+
+
+class Touch(NamedTuple):
+    """What a line reads or stores: at which place, how many bytes, and in the rounds of which."""
+
+    at: nm.Affine | None
+    width: int
+    stores: bool
+    rounds: Sequence[nm.Round]
+
+
 Taped = tuple[int | None, ArrayType, str]
 """A column of a tape: of how many rounds, the type of a row, and the user's place."""
 
@@ -620,9 +630,14 @@ class Emitter(Code):
 
     def choose(self, begin: int) -> None:
         """The loops that begin at a line are over: choose what is read again, and not stored."""
+        lines: dict[str, list[str]] = {s.array.buffer.register: [] for _, s, _ in self.choices}
+        for line in self.lines[begin:] if lines else ():
+            for register in lines.keys() & set(REGISTER.findall(line)):
+                lines[register].append(line)
+        stores = {register: self.stored(of) for register, of in lines.items()}
         for choice, source, rounds in self.choices:
             if choice.again is None:
-                choice.again = self.stays(source, rounds, begin)
+                choice.again = self.stays(source, rounds, stores[source.array.buffer.register])
             for i, line, memory in choice.stores if choice.again else ():
                 assert self.lines[i] == line, "nothing moved it"
                 self.lines[i] = ""
@@ -631,27 +646,30 @@ class Emitter(Code):
                 self.taped[:] = [t for t in self.taped if t is not told]
         self.choices.clear()
 
-    def stays(self, source: nm.Read, rounds: Sequence[nm.Round], begin: int) -> bool:
-        """Whether no line from one on writes later to the place of what was read in rounds."""
-        at, array = source.at.affine, source.array
+    def stored(self, lines: Sequence[str]) -> list[Touch] | None:
+        """Where lines with the name of memory store; None if one of them is not known."""
+        known = [self.touched.get(line) for line in lines]
+        return None if None in known else [t for t in known if t is not None and t.stores]
+
+    def stays(
+        self, source: nm.Read, rounds: Sequence[nm.Round], stores: Sequence[Touch] | None
+    ) -> bool:
+        """Whether none of the stores is later to the place of what was read in rounds."""
+        at, width = source.at.affine, source.array.type.dtype.itemsize
         assert at is not None, "rounds tell it"
-        name = re.compile(rf"{array.buffer.register}\b")
-        for line in filter(name.search, self.lines[begin:]):
-            known = self.touched.get(line)
-            if known is None:
-                return False
-            to, width, stores, others = known
-            apart = to is not None and not may_be_later(at, rounds, to, others)
-            if stores and not (apart and width == array.type.dtype.itemsize):
-                return False
-        return True
+        return stores is not None and all([
+            t.width == width
+            and t.at is not None
+            and not may_be_later(at, rounds, t.at, t.rounds)
+            for t in stores
+        ])  # fmt: skip
 
     def touch(self, begin: int, array: nm.Arr, at: nm.Num | None, stores: bool) -> None:
         """The lines from one on read or store a number of an array."""
         if self.loops_around and array.buffer.written:
-            where = nm.Affine(0) if at is None else at.affine
+            where = None if array.at else nm.Affine(0) if at is None else at.affine
             rounds = [r for r, _ in self.loops_around]
-            told = None if array.at else where, array.type.dtype.itemsize, stores, rounds
+            told = Touch(where, array.type.dtype.itemsize, stores, rounds)
             for line in self.lines[begin:]:
                 if array.buffer.register in line:
                     self.touched[line] = told
