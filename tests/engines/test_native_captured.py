@@ -36,6 +36,7 @@ def compared(functions, args, counts):
     for order, f in enumerate(functions):
         try:
             p = lineara.jit(f).program(*args)
+            lines = str(p.program).splitlines()
         except (LinearaError, NameError):
             counts["refused"] += 1
             return
@@ -44,7 +45,7 @@ def compared(functions, args, counts):
                 counts[f"{engine.name}, order {order}"] += 1
                 with np.errstate(all="ignore"):
                     agree(p, p.operands(args), engine)
-        if len(str(p.program).splitlines()) > SHORT:
+        if len(lines) > SHORT:
             return
 
 

@@ -90,6 +90,10 @@ def test_what_was_not_compiled_yet_says_so():
     f = lineara.jit(recurrence)
     f(np.ones(5))
     assert "interpreted so far: it is compiled once that pays" in said(f, np.ones(5))
+    at_once = lineara.jit(lambda x: x * 3.0, engine="native")
+    assert said(at_once, np.ones(5))[1] == "not compiled yet: the first call does that"
+    at_once(np.ones(5))
+    assert not [s for s in said(at_once, np.ones(5)) if "yet" in s]
 
 
 def test_what_is_refused_says_why():

@@ -32,11 +32,16 @@ class CalledBack(NamedTuple):
 
 
 def machine_code_facts(
-    program: Program, name: str, exact: bool = False, lined: Program | None = None
+    program: Program,
+    name: str,
+    exact: bool = False,
+    lined: Program | None = None,
+    waits: bool = True,
 ) -> list[str]:
     """What machine code was made of a definition, and what its runs have asked Python; lines.
 
-    Of `lined`, the same program whose variables know the user's lines, these lines are told.
+    Of `lined`, the same program whose variables know the user's lines, these lines are told;
+    `waits` is whether the engine interprets until compiling pays.
 
     >>> from lineara.linear_a.parse import parse
     >>> machine_code_facts(parse("def f(x: f64;) -> (f64;) = x * x"), "f")[0]
@@ -51,7 +56,9 @@ def machine_code_facts(
     kernel = program.noted["native"].get(native.key(program, name))
     operations = "operation" if code.leaves == 1 else "operations"
     said = [f"{code.leaves:,} {operations}, {code.workspace:,} bytes of workspace"]
-    said += ["interpreted so far: it is compiled once that pays"] if kernel is None else []
+    if kernel is None:
+        later = "interpreted so far: it is compiled once that pays"
+        said += [later if waits else "not compiled yet: the first call does that"]
     known = _with_places(program if lined is None else lined, native.key(program, name), code)
     for (n, t), k in Counter([(n, t) for n, t, _ in code.taped]).items():
         rounds = "as many rounds as there are" if n is None else f"{n:,} rounds"

@@ -140,7 +140,8 @@ def _machine_code(jitted: Jitted, call: Call, captured: Captured | None) -> list
     program, name = running.staged.program, running.staged.name
     lined = captured.staged.program if captured else None
     exact = is_exact(jitted.engine, program, name)
-    return machine_code_facts(program, name, exact, lined)
+    waits = not engine_of(jitted.engine).name.startswith("native")
+    return machine_code_facts(program, name, exact, lined, waits)
 
 
 def _in_order(by_code: dict[CodeType, Any]) -> list[tuple[CodeType, Any]]:
