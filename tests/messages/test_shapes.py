@@ -1,7 +1,11 @@
 """Shapes, axes and indices that do not go together."""
 
-import numpy as np
+import re
 
+import numpy as np
+import pytest
+
+import lineara
 from lineara import grad, jvp, vjp
 from lineara.facts.primitive import op
 
@@ -707,3 +711,36 @@ def test_cotangent_of_a_wrong_shape(said):
         "takes f64[3]"
         "\n  at <lambda>: found = said(lambda: vjp(f, V)[1](np.ones(4)))"
     )
+
+
+def third(x, i):
+    return x[0] * x[i] * x[1]
+
+
+WAYS_TO_RUN = {
+    "value": lambda: lineara.jit(third),
+    "gradient": lambda: lineara.jit(lineara.grad(third)),
+    "Hessian": lambda: lineara.jit(lineara.hessian(third)),
+    "gradient of gradient": lambda: lineara.jit(
+        lineara.grad(lambda x, i: lineara.grad(third)(x, i).sum())
+    ),
+    "lanes": lambda: lineara.jit(lineara.vmap(third, in_axes=(0, None))),
+    "gradients in lanes": lambda: lineara.jit(lineara.vmap(lineara.grad(third), in_axes=(0, None))),
+}
+
+
+@pytest.mark.parametrize("way", WAYS_TO_RUN)
+@pytest.mark.parametrize("engine", ["native", "interpreter"])
+def test_a_position_beyond_the_end_as_a_program_runs(said, way, engine):
+    x = np.ones((2, 3)) if "lanes" in way else np.ones(3)
+    with lineara.engine(engine):
+        f = WAYS_TO_RUN[way]()
+        f(x, 2)
+        found = said(lambda: f(x, 7))
+    head, *_, line = found.split("\n")
+    assert head.startswith("ProgramError: index fails as the program runs: index: ")
+    shape, axis = ("f64[2,3]", 1) if "lanes" in way else ("f64[3]", 0)
+    assert head.partition(" does not index ")[2] == (
+        f"{shape}: index 7 is out of bounds for axis {axis} with size 3"
+    )
+    assert re.sub(r":\d+", ":N", line) == "  at test_shapes.py:N: return x[0] * x[i] * x[1]"

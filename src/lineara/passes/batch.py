@@ -246,7 +246,7 @@ class OverLanesOf:
                     f"batch: {p!r} is a dimension in {d.name}, which is the same in all lanes; "
                     "give it no axis"
                 )
-            v = ir.Var(p.name, self.type(p.type, axis), p.linear)
+            v = ir.Var(p.name, self.type(p.type, axis), p.linear, p.line)
             params.append(v)
             self.at[p] = front = v if axis == 0 else self.front(v, p.type, axis)
             self.batched.add(front)
@@ -352,10 +352,10 @@ class OverLanesOf:
         if isinstance(e, ir.Leaf):
             return self.leaf(e)
         for b in e.bindings:
-            self.likes = [v.name for v in b.vars]
+            self.likes, self.out.line = [v.name for v in b.vars], ir.line_of(b)
             results = self.unpack(b) if isinstance(b, ir.Unpack) else self.expression(b.rhs)
             self.at.update(zip(b.vars, results, strict=True))
-        self.likes = []
+        self.likes, self.out.line = [], ir.line_of(e.leaf)
         return self.leaf(e.leaf)
 
     def unpack(self, b: ir.Unpack) -> list[ir.Var]:
