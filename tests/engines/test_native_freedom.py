@@ -19,7 +19,7 @@ from test_native_kinds import of as program_of
 
 import lineara
 from lineara.engines import run
-from lineara.engines.native import Native, emit, emitted
+from lineara.engines.native import Native, emitted, memory
 from lineara.engines.native.cotangents import of_cotangents
 from lineara.engines.native.lower import lowered
 from lineara.engines.native.numbers import Affine, Arr, Buffer, Num, Round
@@ -410,7 +410,7 @@ AGAIN = (
 @pytest.mark.parametrize("held", [0.5, 1e9])
 @pytest.mark.parametrize("f", AGAIN)
 def test_what_is_read_again_is_what_was_read(f, held, monkeypatch):
-    monkeypatch.setattr(emit, "HELD", held)
+    monkeypatch.setattr(memory, "HELD", held)
     monkeypatch.setattr(emitted, "key_of", lambda *_: "")
     x = np.random.default_rng(2).normal(size=(N, N)) + np.eye(N)
     agree(lineara.grad(f), x)
@@ -419,7 +419,7 @@ def test_what_is_read_again_is_what_was_read(f, held, monkeypatch):
 
 
 def test_what_is_read_again_in_woven_loops_is_what_was_read(request, monkeypatch):
-    monkeypatch.setattr(emit, "HELD", 1e9)
+    monkeypatch.setattr(memory, "HELD", 1e9)
     monkeypatch.setattr(emitted, "key_of", lambda *_: "")
     for i in range(12 if request.config.option.all else 4):
         draw = random.Random(f"{request.config.option.seed} {i} again")
@@ -436,10 +436,10 @@ def taped(f, *args):
 def test_a_row_that_stays_is_on_no_tape(monkeypatch):
     fewer = taped(eliminated, MATRIX)
     with monkeypatch.context() as patch:
-        patch.setattr(emit, "HELD", 0)
+        patch.setattr(memory, "HELD", 0)
         assert taped(eliminated, MATRIX) == fewer + 1
     columns = [taped(f, MATRIX) for f in AGAIN]
-    monkeypatch.setattr(emit, "HELD", 1e9)
+    monkeypatch.setattr(memory, "HELD", 1e9)
     fewest = [taped(f, MATRIX) for f in AGAIN]
     saved = {f.__name__: n - k for f, n, k in zip(AGAIN, columns, fewest, strict=True)}
     assert saved["table"] >= 3

@@ -9,7 +9,8 @@ shares; the last to leave gives the threads back.
 
 import os
 
-from lineara.engines.native.emit import Code, Emitter
+from lineara.engines.native.code import Code
+from lineara.engines.native.emit import Emitter
 from lineara.engines.native.symbols import of_threads
 from lineara.ops.blas_threads import FEW, MANY
 

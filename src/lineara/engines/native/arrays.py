@@ -15,7 +15,8 @@ import numpy as np
 from lineara.engines.interpreter import Machine
 from lineara.engines.native import folds, running
 from lineara.engines.native import numbers as nm
-from lineara.engines.native.emit import Code, Emitter
+from lineara.engines.native.code import Code
+from lineara.engines.native.emit import Emitter
 from lineara.engines.native.matrices import OF_MATRICES, of_matrices
 from lineara.engines.native.orders import OF_LINES, of_lines, searched
 from lineara.engines.native.python_complex import pythons_complex

@@ -1,16 +1,13 @@
 """Emitting a definition: its bindings in order, each value in registers or in buffers.
 
 The body of a definition stands where it is called, so a program becomes one function of machine
-code.  What is alive at a place is what the frames hold there: the variables of the definitions that
-are open, and what loops around keep.  A slot of the workspace that no frame holds is taken again,
-and an array that only its last reader holds is written in place.
+code.
 """
 
 import math
 import os
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +15,8 @@ import numpy as np
 from lineara.engines.memory import Deaths, deaths
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.demand import Demand
-from lineara.engines.native.places import Places, Reached, may_be_later
+from lineara.engines.native.memory import Memory
+from lineara.engines.native.places import Places, Reached
 from lineara.facts.types import ArrayType, Named, Product, Stack, Sum, Type, show
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.calls import Call
@@ -28,16 +26,8 @@ from lineara.linear_a.show import show_binding, show_leaf
 
 SITES, CALLED = 2, 4  # of the places where tables end, those of what may fail
 LISTED = "; "  # begins a comment of LLVM's
-NEAR = {"c128": ", align 8"}
-"""Where numbers lie at other addresses than multiples of their size."""
-ROLLED = 1_000_000
-"""The number of the fact that a loop is not unrolled; other facts have the next ones."""
-ITSELF = "ITSELF"
-"""In the text of a fact its own name."""
 LARGEST = 200_000
 """Leaves, written where they are called, from which a program is refused: emission has an end."""
-HELD = 0.5
-"""Of the bytes of a column as many may be held instead, in an array that is read again."""
 INDEX = ArrayType((), np.dtype(np.int64))
 
 
@@ -53,112 +43,6 @@ class Site(NamedTuple):
     leaves: int = 1  # of the text that it is
 
 
-REGISTER = re.compile(r"%[\w.]+")
-
-
-class Touch(NamedTuple):
-    """What a line reads or stores: at which place, how many bytes, and in the rounds of which."""
-
-    at: nm.Affine | None
-    width: int
-    stores: bool
-    rounds: Sequence[nm.Round]
-
-
-Taped = tuple[int | None, ArrayType, str]
-"""A column of a tape: of how many rounds, the type of a row, and the user's place."""
-
-
-class Code:
-    """Text of LLVM: the lines, the block that is open, and names that are free."""
-
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-        self.entry: list[str] = []  # lines that run once, before all others
-        self.label: str = "start"
-        self.names: int = 0
-        self.declared: dict[str, str] = {}  # functions outside, and their types
-
-    def name(self, like: str = "") -> str:
-        """A name that is free."""
-        self.names += 1
-        return f"{like}{self.names}"
-
-    def line(self, text: str) -> None:
-        """An instruction without a result."""
-        self.lines.append(f"  {text}")
-
-    def let(self, text: str) -> str:
-        """The register of an instruction's result."""
-        self.names += 1
-        register = f"%v{self.names}"
-        self.line(f"{register} = {text}")
-        return register
-
-    def at_entry(self, text: str) -> str:
-        """The register of something that is made once."""
-        register = f"%e{self.name()}"
-        self.entry.append(f"  {register} = {text}")
-        return register
-
-    def block(self, label: str) -> None:
-        """Go on in the block of that label."""
-        self.lines.append(f"{label}:")
-        self.label = label
-
-    def jump(self, label: str) -> None:
-        """End the block."""
-        self.line(f"br label %{label}")
-
-    def branch(self, condition: str, yes: str, no: str) -> None:
-        """End the block, one way or the other."""
-        self.line(f"br i1 {condition}, label %{yes}, label %{no}")
-
-    def outside(self, name: str, type: str) -> str:
-        """A function of that name and type, which is linked when the code is loaded."""
-        self.declared[name] = type
-        return f'@"{name}"'
-
-    def text(self, x: nm.Num) -> str:
-        """A number as an operand."""
-        if x.register:
-            return x.register
-        if x.affine is not None:
-            return self.of_rounds(x.affine)
-        if x.kind == "bool":
-            return "true" if x.constant else "false"
-        assert x.constant is not None, "it is known"
-        return nm.in_text(x.constant)
-
-    def load_at(self, place: str, kind: str) -> nm.Num:
-        """The number at an address."""
-        x = self.let(f"load {nm.IN_MEMORY[kind]}, ptr {place}{NEAR.get(kind, '')}")
-        return nm.Num(kind, self.let(f"trunc i8 {x} to i1") if kind == "bool" else x)
-
-    def store_at(self, x: nm.Num, place: str) -> None:
-        """Put a number to an address."""
-        value = self.text(x)
-        if x.kind == "bool":
-            value = self.let(f"zext i1 {value} to i8")
-        self.line(f"store {nm.IN_MEMORY[x.kind]} {value}, ptr {place}{NEAR.get(x.kind, '')}")
-
-    def boxed(self, x: nm.Num) -> str:
-        """The address of a number."""
-        place = self.at_entry(f"alloca {nm.IN_MEMORY[x.kind]}, align 8")
-        self.store_at(x, place)
-        return place
-
-    def of_rounds(self, a: nm.Affine) -> str:
-        """A whole number that the rounds of loops tell."""
-        y = ""
-        for r, k in a.terms:
-            term = r.register if k == 1 else self.let(f"mul i64 {r.register}, {k}")
-            y = self.let(f"add i64 {y}, {term}") if y else term
-        if not y:
-            return str(a.constant)
-        return self.let(f"add i64 {y}, {a.constant}") if a.constant else y
-
-
 OWN = (
     "lines", "entry", "label", "slots", "arenas", "emptied", "kept_arenas", "scratch", "around",
     "frames", "reserved", "remembered", "loops_around", "there", "reached", "unnoted", "free",
@@ -169,7 +53,7 @@ OPENED = ("around", "trying", "in_blocks", "place", "reached", "unnoted", "free"
 """What is otherwise while something is being written."""
 
 
-class Emitter(Code):
+class Emitter(Memory):
     """One program on its way to machine code."""
 
     label: Any
@@ -187,23 +71,10 @@ class Emitter(Code):
         self.unnoted: bool | None = None  # whether a loop after which that is noted has factors
         self.doubt: str = ""  # the register that says whether a factor was not finite
         self.demand: Demand = Demand(program, trusting)
-        self.frames: list[Iterable[nm.Held]] = []
-        self.reserved: list[Iterable[nm.Held]] = []  # memory of loops, which a round may write
         self.remembered: list[dict[ir.Var, nm.Tup]] = [{}]  # factors, in the blocks that are open
-        self.around: float = 1  # how often what is being written runs, at most
-        self.loops_around: list[tuple[nm.Round, Sequence[nm.Held]]] = []  # with what stays the same
-        self.there = Places()  # what lies where in arrays, in the block that is open
-        self.reached = Reached()  # by the rounds of the innermost loop that is open
-        self.touched: dict[str, Touch] = {}  # lines in loops that read or store one number
-        self.choices: list[tuple[nm.Choice, nm.Read, Sequence[nm.Round]]] = []  # that are open
-        self.slots: list[nm.Buffer] = []
         self.constants: list[np.ndarray] = []
         self.sites: list[Site] = []
-        self.arenas: list[nm.Arena] = []
-        self.kept_arenas: set[nm.Arena] = set()  # arenas whose rows an enclosing loop keeps
-        self.emptied: list[tuple[int, str, list[nm.Arena]]] = []  # lines where others are emptied
         self.open: list[str] = []  # the definitions that are being written
-        self.apart: frozenset[str] = frozenset()  # definitions that are functions
         self.called: list[Any] = []  # functions, as often as they are called
         self.functions: dict[Any, Any] = {}  # by the definition and what is wanted of it
         self.refused: dict[str, str] = {}  # definitions that are called back, and why
@@ -211,37 +82,17 @@ class Emitter(Code):
         self.nodes: dict[Type, bool] = {}  # sums, and whether values of them are nodes
         self.deaths: dict[str, Deaths] = {}
         self.leaves: int = 0
-        self.facts: list[str] = []  # what LLVM is told of loops
         self.narrow: dict[ir.Block, dict[int, int]] = {}  # rows, and from where regions of them are
-        self.in_blocks = False  # whether loops over places are parts of a larger one
         self.trying: bool = False  # whether the lines are emitted on trial and dropped
         self.scratch: int = 1
         self.helpers: dict[str, str] = {}  # functions of this module, by their names
-        self.taped: list[Taped] = []  # columns of tapes
         self.fused: list[tuple[str, tuple[str, ...]]] = []  # in words, and the user's places
         self.listed = False  # whether the program's lines stand in the text, as comments
         self.told: dict[str, str] = {}  # the user's places of these comments
         self.place: str = ""  # the user's, of what is being written, if that is listed
         self.origins: dict[int, tuple[nm.Held, str]] = {}  # of values, by identity: likewise
-        self.addresses: dict[
-            str, int
-        ] = {}  # of functions outside, by the names that they have here
+        self.addresses: dict[str, int] = {}  # of functions outside, by their names here
         self.loops: dict[str, Any] = {}  # which loop of NumPy's a name is
-
-    # --- lines -----------------------------------------------------------------------------------
-
-    def line(self, text: str) -> None:
-        """An instruction; what lies in arrays is forgotten where it may read or store there."""
-        if ("call " in text or "load " in text or text.startswith("store")) and not (
-            text.endswith("%doubt") or "load ptr," in text
-        ):
-            self.there, self.reached.is_known = Places(), False
-        self.lines.append(f"  {text}")
-
-    def block(self, label: str) -> None:
-        """Go on in the block of that label."""
-        self.there = Places()
-        super().block(label)
 
     # --- definitions ---------------------------------------------------------------------------
 
@@ -589,261 +440,6 @@ class Emitter(Code):
         self.cleared(array)
         return array
 
-    # --- memory -----------------------------------------------------------------------------------
-
-    @contextmanager
-    def kept(self, values: Iterable[nm.Held]) -> Iterator[None]:
-        """These values live while the block is emitted."""
-        self.frames.append(values)
-        yield
-        self.frames.pop()
-
-    def lasts(self, source: nm.Read, nbytes: float) -> bool:
-        """Whether what was read is still there on the way back, at the price of so many bytes.
-
-        Arguments and constants are.  Another array is, if it stays the same in all loops around and
-        was read within one of them, so that what holds the place keeps it from then on.
-        """
-        buffer = source.array.buffer
-        if isinstance(buffer, nm.Arena | nm.Node):
-            return False
-        if not buffer.written:
-            return True
-        return (
-            buffer.nbytes <= nbytes < math.inf
-            and any([source.loop is r for r, _ in self.loops_around])
-            and all([buffer in nm.buffers(nm.Tup(tuple(xs))) for _, xs in self.loops_around])
-        )
-
-    def may_last(self, source: nm.Read, nbytes: float) -> nm.Choice | None:
-        """A choice that is made when the loops are over: whether what was read is there yet.
-
-        The price is that the array is held, so it has to be small beside what would be stored.
-        """
-        buffer, rounds = source.array.buffer, [r for r, _ in self.loops_around]
-        if type(buffer) is not nm.Buffer or source.loop not in rounds or self.apart:
-            return None
-        if not buffer.nbytes <= HELD * nbytes < math.inf:
-            return None
-        self.choices.append((nm.Choice(), source, rounds[: rounds.index(source.loop) + 1]))
-        return self.choices[-1][0]
-
-    def choose(self, begin: int) -> None:
-        """The loops that begin at a line are over: choose what is read again, and not stored."""
-        lines: dict[str, list[str]] = {s.array.buffer.register: [] for _, s, _ in self.choices}
-        for line in self.lines[begin:] if lines else ():
-            for register in lines.keys() & set(REGISTER.findall(line)):
-                lines[register].append(line)
-        stores = {register: self.stored(of) for register, of in lines.items()}
-        for choice, source, rounds in self.choices:
-            if choice.again is None:
-                choice.again = self.stays(source, rounds, stores[source.array.buffer.register])
-            for i, line, memory in choice.stores if choice.again else ():
-                assert self.lines[i] == line, "nothing moved it"
-                self.lines[i] = ""
-                memory.nbytes = 0
-            for told in choice.told if choice.again else ():
-                self.taped[:] = [t for t in self.taped if t is not told]
-        self.choices.clear()
-
-    def stored(self, lines: Sequence[str]) -> list[Touch] | None:
-        """Where lines with the name of memory store; None if one of them is not known."""
-        known = [self.touched.get(line) for line in lines]
-        return None if None in known else [t for t in known if t is not None and t.stores]
-
-    def stays(
-        self, source: nm.Read, rounds: Sequence[nm.Round], stores: Sequence[Touch] | None
-    ) -> bool:
-        """Whether none of the stores is later to the place of what was read in rounds."""
-        at, width = source.at.affine, source.array.type.dtype.itemsize
-        assert at is not None, "rounds tell it"
-        return stores is not None and all([
-            t.width == width
-            and t.at is not None
-            and not may_be_later(at, rounds, t.at, t.rounds)
-            for t in stores
-        ])  # fmt: skip
-
-    def touch(self, begin: int, array: nm.Arr, at: nm.Num | None, stores: bool) -> None:
-        """The lines from one on read or store a number of an array."""
-        if self.loops_around and array.buffer.written:
-            where = None if array.at else nm.Affine(0) if at is None else at.affine
-            rounds = [r for r, _ in self.loops_around]
-            told = Touch(where, array.type.dtype.itemsize, stores, rounds)
-            for line in self.lines[begin:]:
-                if array.buffer.register in line:
-                    self.touched[line] = told
-
-    @contextmanager
-    def within(self, r: nm.Round, same: Sequence[nm.Held]) -> Iterator[None]:
-        """What is emitted in the block is the body of a loop, in which these stay the same."""
-        begin = len(self.lines)
-        self.loops_around.append((r, same))
-        with self.kept(same):
-            yield
-        self.loops_around.pop()
-        if not self.loops_around:
-            self.choose(begin)
-
-    @contextmanager
-    def repeated(self, most: float) -> Iterator[None]:
-        """What is emitted in the block runs so many times, at most."""
-        before = self.around
-        self.around = before * most
-        yield
-        self.around = before
-
-    @contextmanager
-    def memory_of(self, values: Iterable[nm.Held]) -> Iterator[None]:
-        """The memory of these values is not taken again while the block is emitted."""
-        self.reserved.append(values)
-        yield
-        self.reserved.pop()
-
-    def is_held(self, buffer: nm.Buffer) -> bool:
-        """Whether something that lives on lies in a buffer."""
-        return any([buffer in nm.buffers(value) for frame in self.frames for value in frame])
-
-    def array(self, t: ArrayType, fresh: bool = False) -> nm.Arr:
-        """An array that is not filled yet; a fresh one has memory that nothing had before."""
-        nbytes = t.size * t.dtype.itemsize
-        frames = [*self.frames, *self.reserved]
-        alive = {b for frame in frames for value in frame for b in nm.buffers(value)}
-        fitting = [s for s in self.slots if s.nbytes == nbytes and s not in alive]
-        if fitting and not fresh:
-            return nm.Arr(fitting[-1], t)
-        self.slots.append(nm.Buffer(f"%s{len(self.slots)}", nbytes, True))
-        return nm.Arr(self.slots[-1], t)
-
-    def address(self, array: nm.Arr, more: nm.Num | None = None) -> str:
-        """The address of an element, counted from the beginning of an array."""
-        base = array.buffer.register
-        if isinstance(array.buffer, nm.Arena):
-            base = self.let(f"load ptr, ptr {base}")
-        unit = nm.IN_MEMORY.get(nm.kind_of(array.type) or "", f"[{array.type.dtype.itemsize} x i8]")
-        for index in (array.at, "" if more is None else self.text(more)):
-            if index and index != "0":
-                base = self.let(f"getelementptr inbounds {unit}, ptr {base}, i64 {index}")
-        return base
-
-    def load(self, array: nm.Arr, at: nm.Num | None = None) -> nm.Num:
-        """A number of an array."""
-        kind = nm.kind_of(array.type)
-        assert kind is not None, "a register holds it"
-        source = None
-        if at is not None and at.affine is not None and not array.at:
-            source = nm.Read(array, at, self.loops_around[-1][0] if self.loops_around else None)
-        number = self.there.read(array, at)
-        if number is None:
-            begin = len(self.lines)
-            with self.reaching(array, at, False):
-                number = self.load_at(self.address(array, at), kind)
-            self.touch(begin, array, at, False)
-            self.there.know(array, at, number)
-        return number._replace(source=source)
-
-    def store(self, x: nm.Num, array: nm.Arr, at: nm.Num | None = None) -> None:
-        """Put a number into an array."""
-        same = self.there.over(array, at)
-        lies, line = same and same.number, None
-        if same and same.line is not None:
-            self.lines[same.line] = ""
-            lies = same.before
-        if lies is None or not x.register or lies.register != x.register:
-            begin = len(self.lines)
-            with self.reaching(array, at, True):
-                self.store_at(x, self.address(array, at))
-            self.touch(begin, array, at, True)
-            line = len(self.lines) - 1
-        self.there.know(array, at, x, line, lies)
-
-    @contextmanager
-    def reaching(self, array: nm.Arr, at: nm.Num | None, stores: bool) -> Iterator[None]:
-        """The lines of the block read or store a number of an array, and nothing else."""
-        there, is_known = self.there, self.reached.is_known
-        yield
-        self.there, self.reached.is_known = there, is_known and nm.kind_of(array.type) != "bool"
-        if self.reached.is_known:
-            self.lines[-1] += f", !llvm.access.group {self.reached.group}"
-            self.reached.add(array, at, stores)
-
-    @contextmanager
-    def round_of_loop(self) -> Iterator[Reached]:
-        """What is emitted in the block is a round of a loop; gives the places that it reaches."""
-        around, self.reached = self.reached, Reached(self.fact("distinct !{}"))
-        yield self.reached
-        self.reached = around
-        self.reached.is_known = self.reached.is_innermost = False
-
-    def of_loop(self, *facts: str) -> str:
-        """What ends the jump of a loop of which LLVM is told facts, or nothing."""
-        known = "".join([f", {fact}" for fact in facts])
-        return f", !llvm.loop {self.fact(f'distinct !{{{ITSELF}{known}}}')}" if facts else ""
-
-    def fact(self, text: str) -> str:
-        """The name of a fact for LLVM."""
-        name = f"!{ROLLED + 1 + len(self.facts)}"
-        self.facts.append(f"{name} = {text.replace(ITSELF, name)}")
-        return name
-
-    def copy(self, source: nm.Arr, into: nm.Arr) -> None:
-        """Copy an array."""
-        if source.strides is not None:
-            steps = [source.strides, nm.strides_of(into.type.shape)]
-            with self.nest(into.type.shape, *steps) as (of, to):
-                self.store(self.load(source, of), into, to)
-        elif into.type.size:
-            move = self.outside("llvm.memmove.p0.p0.i64", "void (ptr, ptr, i64, i1)")
-            nbytes = into.type.size * into.type.dtype.itemsize
-            target, origin = self.address(into), self.address(source)
-            self.line(f"call void {move}(ptr {target}, ptr {origin}, i64 {nbytes}, i1 false)")
-
-    def cleared(self, array: nm.Arr) -> None:
-        """Fill an array with zeros."""
-        if array.type.size:
-            fill = self.outside("llvm.memset.p0.i64", "void (ptr, i8, i64, i1)")
-            nbytes = array.type.size * array.type.dtype.itemsize
-            self.line(f"call void {fill}(ptr {self.address(array)}, i8 0, i64 {nbytes}, i1 false)")
-
-    def in_order(self, values: Iterable[nm.Held]) -> list[nm.Held]:
-        """Values whose arrays lie in C order."""
-        ordered = list(values)
-        if all([isinstance(x, nm.Num) for x in ordered]):
-            return ordered
-        with self.kept(ordered):
-            for i, x in enumerate(ordered):
-                if isinstance(x, nm.Arr) and x.strides is not None:
-                    copied = self.array(x.type)
-                    self.copy(x, copied)
-                    ordered[i] = copied
-        return ordered
-
-    def is_left(self, array: nm.Arr) -> bool:
-        """Whether all memory of an array may be written, since nobody holds it any more."""
-        whole = array.type.size * array.type.dtype.itemsize == array.buffer.nbytes
-        whole = whole and array.strides is None and array.buffer.written
-        return whole and not self.is_held(array.buffer)
-
-    def over(self, args: Sequence[nm.Held], t: ArrayType) -> nm.Arr:
-        """An array for what is made of arguments place by place: over one that is left, or new."""
-        arrays = [x for x in args if isinstance(x, nm.Arr)]
-        for x in arrays:
-            alike = x.type.shape == t.shape and x.type.dtype.itemsize == t.dtype.itemsize
-            others = {(y.at, y.strides, y.type.shape) for y in arrays if y.buffer is x.buffer}
-            if alike and len(others) == 1 and self.is_left(x):
-                return nm.Arr(x.buffer, t)
-        with self.kept(args):
-            return self.array(t)
-
-    def own(self, array: nm.Arr, mine: bool) -> nm.Arr:
-        """The array where nobody else holds it, or a copy."""
-        if mine and self.is_left(array):
-            return array
-        with self.kept([array]):
-            copied = self.array(array.type)._replace(as_numpys=array.as_numpys)
-        self.copy(array, copied)
-        return copied
-
     # --- calling back --------------------------------------------------------------------------
 
     def answered(
@@ -997,51 +593,6 @@ class Emitter(Code):
         del self.lines[end:]
         self.label = label
 
-    @contextmanager
-    def each(self, n: int | str, rolled: bool = False) -> Iterator[nm.Num]:
-        """A loop over n elements, or as many as a register says; gives the position.
-
-        LLVM unrolls none that is `rolled`.
-        """
-        self.reached.is_known = False
-        r = nm.Round(n if isinstance(n, int) else None)
-        before, head, body, after = self.label, *map(self.name, ("head", "body", "after"))
-        self.jump(head)
-        self.block(head)
-        r.register = f"%r{self.name()}"
-        place = len(self.lines)
-        self.line("")
-        self.branch(self.let(f"icmp ult i64 {r.register}, {n}"), body, after)
-        self.block(body)
-        yield nm.Num("i64", affine=nm.Affine(0, ((r, 1),)))
-        more = self.let(f"add nuw nsw i64 {r.register}, 1")
-        phi = f"phi i64 [0, %{before}], [{more}, %{self.label}]"
-        self.lines[place] = f"  {r.register} = {phi}"
-        if rolled:
-            self.line(f"br label %{head}{self.of_loop(f'!{ROLLED}')}")
-        else:
-            self.jump(head)
-        self.block(after)
-
-    @contextmanager
-    def nest(self, shape: Sequence[int], *strides: Sequence[int]) -> Iterator[list[nm.Num]]:
-        """Loops over the places of a shape; gives the offset that each of the strides has there."""
-        axes = [(n, steps) for n, *steps in zip(shape, *strides, strict=True) if n != 1]
-        merged: list[tuple[int, list[int]]] = []
-        for n, steps in axes:  # an axis that goes on where the next one ends is one with it
-            if merged and all([a == b * n for a, b in zip(merged[-1][1], steps, strict=True)]):
-                merged[-1] = merged[-1][0] * n, steps
-            else:
-                merged.append((n, steps))
-        offsets = [nm.Affine(0) for _ in strides]
-        with ExitStack() as loops:
-            for j, (n, steps) in enumerate(merged, 1):
-                rolled = len(merged) > 1 and (self.in_blocks or j == len(merged))
-                i = loops.enter_context(self.each(n, rolled)).affine
-                assert i is not None, "a loop counts its rounds"
-                offsets = [a.plus(i, k) for a, k in zip(offsets, steps, strict=True)]
-            yield [nm.Num("i64", affine=a) for a in offsets]
-
 
 def names_in(program: Program, t: Type) -> set[Type]:
     """The names of types that are in a type, in what these stand for, and so on."""
@@ -1057,4 +608,4 @@ def names_in(program: Program, t: Type) -> set[Type]:
     return names
 
 
-__all__ = ["Code", "Emitter", "Site"]
+__all__ = ["Emitter", "Site"]

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from lineara.engines.native import numbers as nm
-from lineara.engines.native.emit import Code, Emitter
+from lineara.engines.native.code import Code
+from lineara.engines.native.emit import Emitter
 from lineara.engines.native.scalars import intrinsic, of_c
 from lineara.engines.native.strided import Plain, type_of
 from lineara.facts.types import ArrayType

@@ -26,9 +26,11 @@ from lineara.engines.native import (
     rows,
 )
 from lineara.engines.native import numbers as nm
+from lineara.engines.native.code import ROLLED
 from lineara.engines.native.cotangents import of_cotangents
-from lineara.engines.native.emit import LARGEST, ROLLED, Emitter, Site, Taped
+from lineara.engines.native.emit import LARGEST, Emitter, Site
 from lineara.engines.native.known_sums import known_sums
+from lineara.engines.native.memory import Taped
 from lineara.engines.native.pieces import LONG, in_pieces
 from lineara.engines.native.spliced import spliced
 from lineara.engines.native.symbols import address_of, named
