@@ -98,7 +98,7 @@ def test_the_comparisons_of_the_readme_are_those_of_the_file_of_measurements():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert made["BEGIN"] + made["table"]() + made["END"] in text
     pictured = made["PICTURE"].read_text(encoding="utf-8")
-    assert all(f">{name}<" in pictured for name in made["gradients"]())
+    assert all(f">{name}<" in pictured for name in made["derivatives"]())
 
 
 def test_every_error_has_its_page_and_every_page_its_error():
