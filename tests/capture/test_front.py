@@ -1,5 +1,7 @@
 """What a user has in hand about capture: explain, static, exact= and fallback=."""
 
+import math
+import pickle
 import warnings
 
 import numpy as np
@@ -7,7 +9,8 @@ import pytest
 
 import lineara
 from lineara import explain, grad, jit, static, trace
-from lineara.errors import DetachError, StagingError, TypeMismatchError
+from lineara.engines import Engine
+from lineara.errors import DetachError, ProgramError, StagingError, TypeMismatchError
 
 SETTINGS = {"scale": [1.0, 2.0]}
 TABLE = np.arange(400.0) ** 2
@@ -250,21 +253,30 @@ def power_of_mean(x):
     return x.mean() ** 1.5 + np.dot(x[::2], x[1::2]) * np.cumprod(x)[-1]
 
 
-def test_exact_values_are_those_of_the_function_to_the_last_bit():
-    runs = []
-
-    def f(x):
-        runs.append(1)
-        return power_of_mean(x)
-
-    g = jit(f, exact=True)
+@pytest.mark.parametrize("engine", ["adaptive", "native", "native exact", "interpreter"])
+def test_exact_values_are_those_of_the_program_to_the_last_bit(engine):
+    if engine.startswith("native"):
+        pytest.importorskip("llvmlite")
+    f = lineara.value_and_grad(power_of_mean)
+    g, slow = jit(f, engine=engine, exact=True), jit(f, engine="interpreter")
     for seed in range(20):
         x = np.random.default_rng(seed).random(8)
-        assert g(x) == power_of_mean(x)
-        assert lineara.value_and_grad(g)(x)[0] == power_of_mean(x)
-    assert len(runs) == 40  # as no engine promises it, the function itself is run
-    assert g.captures == 0
-    runs.clear()
+        for y, z in zip(g(x), slow(x), strict=True):
+            np.testing.assert_array_equal(y, z, strict=True)
+    assert g.captures == 1  # it is a program, and f is not run
+    assert pickle.loads(pickle.dumps(jit(math.sin, engine=engine, exact=True))).engine == g.engine
+
+
+def test_an_exact_function_is_run_by_the_exact_twin_of_the_engine_around_it():
+    pytest.importorskip("llvmlite")
+    g = jit(power_of_mean, exact=True)
+    with lineara.engine("native"):
+        g(np.ones(8))
+    assert [twin.engine for twin in g.elsewhere.values()] == ["native exact"]
+    toy = Engine()
+    toy.name = "toy"
+    with lineara.engine(toy), pytest.raises(ProgramError, match="and the engine toy does not"):
+        g(np.ones(8))
 
 
 def test_jit_with_options_is_a_decorator():
@@ -273,6 +285,6 @@ def test_jit_with_options_is_a_decorator():
         return x + 1
 
     assert f(1.0) == 2.0
-    assert f.exact
+    assert f.engine == "adaptive exact"
     with pytest.raises(TypeMismatchError, match="jit: takes a function, but was given"):
         jit(fallback=True)(3.0)

@@ -614,8 +614,8 @@ def test_an_array_of_one_number_has_the_dtype_that_is_asked_for(dtype):
 def test_an_engine_that_there_is_not_is_told_at_once():
     with pytest.raises(ProgramError) as caught:
         lineara.jit(np.sin, engine="fast")
-    said = "there is no engine fast; there is native, native exact, adaptive, interpreter, jax"
-    assert caught.value.message == said
+    names = "native, native exact, adaptive, adaptive exact, interpreter, jax"
+    assert caught.value.message == f"there is no engine fast; there is {names}"
 
 
 def test_the_gradient_of_whole_numbers_is_that_of_floats():

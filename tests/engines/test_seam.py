@@ -88,7 +88,8 @@ def test_an_engine_that_is_not_there_is_an_error():
     with pytest.raises(ProgramError) as caught:
         run(PROGRAM, "f", 3.0, engine="compiled")
     assert str(caught.value) == (
-        "there is no engine compiled; there is native, native exact, adaptive, interpreter, jax"
+        "there is no engine compiled; there is native, native exact, adaptive, adaptive exact, "
+        "interpreter, jax"
     )
 
 

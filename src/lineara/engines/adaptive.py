@@ -37,11 +37,10 @@ class Adaptive(Engine):
     exact: Native
     default: Native
 
-    name = "adaptive"
     can: frozenset[str] = frozenset(CAPABILITIES)
 
-    def __init__(self, exact: Native, default: Native, interpreter: Interpreter) -> None:
-        self.exact, self.default, self.interpreter = exact, default, interpreter
+    def __init__(self, name: str, exact: Native, default: Native, interpreter: Interpreter) -> None:
+        self.name, self.exact, self.default, self.interpreter = name, exact, default, interpreter
 
     def evaluate(self, program: Program, name: str, values: list[Any], ask: Ask) -> Outcome:
         """Run the definition by one of the engines."""
@@ -67,8 +66,8 @@ class Adaptive(Engine):
                 "leaves": texts(program, name), "evaluated": evaluated(program, name),
                 "code": native.name if native else "none",
             }  # fmt: skip
-            program.noted["adaptive told"][name] = told
-            keep_fact(program, name, TOLD, told)
+            program.noted["adaptive told"][self.name, name] = told
+            keep_fact(program, name, TOLD + self.name, told)
         return native
 
     def chosen(self, program: Program, name: str) -> Native | None:
@@ -83,10 +82,10 @@ class Adaptive(Engine):
 
     def told(self, program: Program, name: str) -> dict[str, Any] | None:
         """What an earlier process has found out, so that nothing is emitted and no pass runs."""
-        known = program.noted["adaptive told"]
-        if name not in known:
-            known[name] = fact(program, name, TOLD)
-        return known[name]
+        known, key = program.noted["adaptive told"], (self.name, name)
+        if key not in known:
+            known[key] = fact(program, name, TOLD + self.name)
+        return known[key]
 
     def pays(self, program: Program, name: str, ask: Ask) -> bool:
         """Whether this run is one of machine code, if there is any."""
@@ -106,7 +105,7 @@ class Adaptive(Engine):
         return True
 
 
-TOLD = "the machine code that pays"
+TOLD = "the machine code that pays of "
 
 
 def texts(program: Program, name: str) -> int:

@@ -29,10 +29,12 @@ def engines() -> dict[str, Engine]:
     """The engines by their names; those that compile are loaded when one is first asked for."""
     native: Any = import_module("lineara.engines.native").Native
     adaptive: Any = import_module("lineara.engines.adaptive").Adaptive
+    exact = native(exact=True, masks=True)
     several = (
         native(),
-        native(exact=True, masks=True),
-        adaptive(native(exact=True), native(), INTERPRETER),
+        exact,
+        adaptive("adaptive", native(exact=True), native(), INTERPRETER),
+        adaptive("adaptive exact", exact, exact, INTERPRETER),
         INTERPRETER,
     )
     return {e.name: e for e in several}
@@ -54,6 +56,24 @@ def engine_of(engine: Engine | str, **options: str) -> Engine:
     if engine not in engines():
         raise ProgramError(f"there is no engine {engine}; there is {', '.join(engines())}, jax")
     return engines()[engine]
+
+
+def exact_engine(engine: Engine | str) -> Engine | str:
+    """The engine that does what one does, with the interpreter's bits; ProgramError without one.
+
+    >>> exact_engine("native"), exact_engine("interpreter")
+    ('native exact', 'interpreter')
+    """
+    name = engine if isinstance(engine, str) else engine.name
+    if name == INTERPRETER.name or name.endswith(" exact"):
+        return engine
+    if f"{name} exact" in engines():
+        return f"{name} exact"
+    having = [e.removesuffix(" exact") for e in engines() if e.endswith(" exact")]
+    raise ProgramError(
+        f"exact=True asks for the interpreter's bits, and the engine {name} does not promise them; "
+        f"leave exact=True out, or engine=, or take {', '.join(having)} or {INTERPRETER.name}"
+    )
 
 
 engine_here: ContextVar[Engine | None] = ContextVar("engine_here", default=None)
@@ -173,10 +193,9 @@ def is_exact(engine: Engine | str, program: Program, name: str) -> bool:
     >>> is_exact("native", parse("def f(x: f64;) -> (f64;) = sin(x)"), "f")
     False
     """
-    native: Any = engine_of(engine)
-    if engine == "adaptive":
-        native = native.native(program, name)
-    return getattr(native, "exact", False) is True
+    made: Any = engine_of(engine)
+    chosen = getattr(made, "native", None)
+    return getattr(chosen(program, name) if chosen else made, "exact", False) is True
 
 
 def direct(engine: Engine | str | None, program: Program, name: str, weak: Sequence[bool]) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 import numpy as np
 
 from lineara.containers.foreign_arrays import is_foreign
-from lineara.engines import Engine, engine_here, engine_of, with_room
+from lineara.engines import Engine, engine_here, engine_of, exact_engine, with_room
 from lineara.errors import (
     LinearaError,
     OutOfRoom,
@@ -118,6 +118,7 @@ class Jitted(Remade, Remembers):
     f: Any
     exact: bool
     engine: Engine | str
+    goes_along: bool
 
     __lineara_leaf__ = True  # it is a function, and no container
 
@@ -133,7 +134,9 @@ class Jitted(Remade, Remembers):
         engine: Engine | str = DEFAULT,
     ) -> None:
         functools.update_wrapper(self, f)
-        self.f, self.exact, self.fallback, self.engine = f, exact, fallback, engine
+        self.f, self.exact, self.fallback = f, exact, fallback
+        self.engine = exact_engine(engine) if exact else engine
+        self.goes_along = engine == DEFAULT  # with the engine of `with lineara.engine(...)`
         self.name: Any | str = getattr(f, "__name__", type(f).__name__)
         self.programs: dict[Any, Captured] = {}
         self.constants: dict[Structure, dict[int, str]] = {}
@@ -147,7 +150,8 @@ class Jitted(Remade, Remembers):
 
     def made_by(self) -> Making:
         """The function, to be captured anew: what it reaches may be other things elsewhere."""
-        options = {"exact": self.exact, "fallback": self.fallback, "engine": self.engine}
+        engine = DEFAULT if self.goes_along else self.engine
+        options = {"exact": self.exact, "fallback": self.fallback, "engine": engine}
         return Making(jit, (self.f,), options)
 
     @property
@@ -158,7 +162,7 @@ class Jitted(Remade, Remembers):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The value of the function, by its program."""
         here = engine_here.get()
-        if here is not None and self.engine == DEFAULT:
+        if here is not None and self.goes_along:
             return self._by(here)(*args, **kwargs)
         try:
             if not threads.open:
@@ -172,8 +176,6 @@ class Jitted(Remade, Remembers):
                         return value
         except OutOfRoom:
             pass
-        if self.exact:
-            return self._as_it_is(*args, **kwargs)
         if reading() is not None:
             return seen(self.f)(*args, **kwargs)
         call = Call.of(args, kwargs, self.engine)
@@ -533,8 +535,9 @@ def jit(
     TypeMismatchError where f is no function, ProgramError where there is no engine of the name;
     StagingError in the call, where f cannot be captured.
 
-    exact      values are f's to the last bit.  No engine promises that of programs today, so f
-               itself is run
+    exact      values are what NumPy and Python make of the program, one operation after another, to
+               the last bit: `engine` is its exact twin, "native exact" for "native".  Those of f
+               itself may differ in the last bits, where the program has other operations
     fallback   an f that cannot be captured is run as it is, and a UserWarning says why, once
     engine     the one that runs the program, by its name: "adaptive" interprets it until compiling
                it pays, "native" compiles it before it is run first, and one that it does not take
@@ -557,8 +560,8 @@ def jit(
         return functools.partial(jit, exact=exact, fallback=fallback, engine=engine)
     if not callable(f):
         raise TypeMismatchError(f"jit: takes a function, but was given {show_type(f)}")
-    if engine != "jax":  # which is loaded when it is needed
-        engine_of(engine)
+    if exact or engine != "jax":  # which is loaded when it is needed
+        engine_of(exact_engine(engine) if exact else engine)
     return Jitted(f, exact, fallback, engine)
 
 
