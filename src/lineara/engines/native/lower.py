@@ -296,95 +296,24 @@ def _assembled(
     pieces: list[str] = []
     if len(lines) > LONG:
         lines, pieces = _cut(em, lines, parameters)
-    places: list[int | None] = []
-    size = 0
-    for i, slot in enumerate(em.slots):
-        small = slot.nbytes <= ON_STACK and i not in bound
-        places.append(None if small else size)
-        if small:
-            em.entry.append(f"  {slot.register} = alloca [{slot.nbytes} x i8], align 64")
-        else:
-            parameters.append(f"ptr noalias align 8 {_there(slot.nbytes)}{slot.register}")
-            size += 0 if i in bound else -(-slot.nbytes // 64) * 64
+    places, size = _placed(em, bound, parameters)
     constants = [f"ptr noalias readonly %c{i}" for i in range(len(em.constants))]
     every = [*parameters[: len(inputs)], *constants, *parameters[len(inputs) :]]
-    free = ""
-    if em.arenas:
-        release = em.outside("c.free", "void (ptr)")
-        for i, arena in enumerate(em.arenas):
-            free += f"  %f{i} = load ptr, ptr {arena.register}\n"
-            free += f"  call void {release}(ptr %f{i})\n"
+    freed = _freed(em)  # declares what frees
     em.addresses |= _addresses(em.declared)
-    has_nodes = em.stack is not None
-    if has_nodes:
+    if em.stack is not None:
         nodes.with_nodes(em)
         em.outside("llvm.memset.p0.i64", "void (ptr, i8, i64, i1)")
         em.outside("llvm.frameaddress.p0", "ptr (i32)")
-        free += '  call void @"nodes.end"(ptr %ran)\n'
     head = ", ".join([*every, "ptr noalias %out", "ptr %constants", "i64 %run"])
-    is_told = bool(em.doubt or others)
-    body = "\n".join(
-        [
-            f"define internal i32 @body({head}) {{",
-            "entry:",
-            *em.entry,
-            f"  %scratch = alloca [{em.scratch} x i64]",
-            "  %code = alloca i32",
-            "  store i32 0, ptr %code",
-            *(["  %doubt = alloca double", "  store double 0.0, ptr %doubt"] * is_told),
-            *(functions.ran(f"%c{em.stack}") if has_nodes else []),
-            "  br label %start",
-            "start:",
-            *lines,
-            *(DOUBTS if em.doubt else []),
-            "  br label %end",
-            "exhausted:",
-            "  store i32 2, ptr %code",
-            "  br label %end",
-            "failed:",
-            "  store i32 1, ptr %code",
-            "  br label %end",
-            "passed:",
-            "  br label %end",
-            "end:",
-            f"{free}  %status = load i32, ptr %code",
-            "  ret i32 %status",
-            "}",
-        ]
-    )
-    entry = ["define i32 @run(ptr %io, i64 %run) noinline {"]
-    given = []
-    for i, parameter in enumerate(every):
-        t = parameter.split()[0]
-        entry.append(f"  %p{i} = getelementptr inbounds i64, ptr %io, i64 {i}")
-        kept = {"i1": "i8"}.get(t, t)
-        entry.append(f"  %a{i} = load {kept}, ptr %p{i}")
-        if t == "i1":
-            entry.append(f"  %b{i} = trunc i8 %a{i} to i1")
-        given.append(f"{t} %{'b' if t == 'i1' else 'a'}{i}")
-    rest = ["ptr %out", "ptr %constants", "i64 %run"]
-    entry += [
-        f"  %out = getelementptr inbounds i64, ptr %io, i64 {len(every)}",
-        f"  %constants = getelementptr inbounds i64, ptr %io, i64 {len(inputs)}",
-        f"  %status = call i32 @body({', '.join([*given, *rest])})",
-        "  ret i32 %status",
-        "}",
-    ]
-    declared = []
-    for name, t in em.declared.items():
-        result, _, rest = t.partition(" (")
-        if t.startswith("{"):
-            result, rest = t[: t.index("}") + 1], t[t.index("(") + 1 :]
-        declared.append(f'declare {result} @"{name}"({rest}')
+    body = _body(em, head, lines, freed, bool(em.doubt or others))
     made = _direct(inputs, outputs, len(em.constants), places, bound, size, short)
     if made is not None:
         em.addresses |= {name: a for name, a in _api().items() if f'"{name}"' in made}
+    whole = [*em.helpers.values(), *pieces, *others, body, _run(every, len(inputs)), made or ""]
     facts = [*em.facts, f'!{ROLLED} = !{{!"llvm.loop.unroll.disable"}}'] if em.facts else []
-    text = "\n".join(
-        [*declared, *em.helpers.values(), *pieces, *others, body, *entry, made or "", *facts]
-    )
     return Lowered(
-        text,
+        "\n".join([*_declared(em), *whole, *facts]),
         tuple([p.type for p in d.params]),
         d.results,
         tuple(inputs),
@@ -404,6 +333,102 @@ def _assembled(
         stack=em.stack,
         acts=em.program.acting[d.name],
     )
+
+
+def _placed(
+    em: Emitter, bound: dict[int, int], parameters: list[str]
+) -> tuple[list[int | None], int]:
+    """Where each slot is in the workspace, None on the stack, and how many bytes that has."""
+    places: list[int | None] = []
+    size = 0
+    for i, slot in enumerate(em.slots):
+        small = slot.nbytes <= ON_STACK and i not in bound
+        places.append(None if small else size)
+        if small:
+            em.entry.append(f"  {slot.register} = alloca [{slot.nbytes} x i8], align 64")
+        else:
+            parameters.append(f"ptr noalias align 8 {_there(slot.nbytes)}{slot.register}")
+            size += 0 if i in bound else -(-slot.nbytes // 64) * 64
+    return places, size
+
+
+def _freed(em: Emitter) -> list[str]:
+    """The lines that give memory back, whatever has happened."""
+    lines: list[str] = []
+    if em.arenas:
+        release = em.outside("c.free", "void (ptr)")
+        for i, arena in enumerate(em.arenas):
+            lines += [
+                f"  %f{i} = load ptr, ptr {arena.register}",
+                f"  call void {release}(ptr %f{i})",
+            ]
+    return lines if em.stack is None else [*lines, '  call void @"nodes.end"(ptr %ran)']
+
+
+def _body(em: Emitter, head: str, lines: Sequence[str], freed: Sequence[str], is_told: bool) -> str:
+    """The function of the definition, whose parameters are registers."""
+    text = [
+        f"define internal i32 @body({head}) {{",
+        "entry:",
+        *em.entry,
+        f"  %scratch = alloca [{em.scratch} x i64]",
+        "  %code = alloca i32",
+        "  store i32 0, ptr %code",
+        *(["  %doubt = alloca double", "  store double 0.0, ptr %doubt"] * is_told),
+        *([] if em.stack is None else functions.ran(f"%c{em.stack}")),
+        "  br label %start",
+        "start:",
+        *lines,
+        *(DOUBTS if em.doubt else []),
+        "  br label %end",
+        "exhausted:",
+        "  store i32 2, ptr %code",
+        "  br label %end",
+        "failed:",
+        "  store i32 1, ptr %code",
+        "  br label %end",
+        "passed:",
+        "  br label %end",
+        "end:",
+        *freed,
+        "  %status = load i32, ptr %code",
+        "  ret i32 %status",
+        "}",
+    ]
+    return "\n".join(text)
+
+
+def _run(every: Sequence[str], inputs: int) -> str:
+    """The function that takes the parameters of the body out of `io`."""
+    lines = ["define i32 @run(ptr %io, i64 %run) noinline {"]
+    given: list[str] = []
+    for i, parameter in enumerate(every):
+        t = parameter.split()[0]
+        lines.append(f"  %p{i} = getelementptr inbounds i64, ptr %io, i64 {i}")
+        lines.append(f"  %a{i} = load {'i8' if t == 'i1' else t}, ptr %p{i}")
+        if t == "i1":
+            lines.append(f"  %b{i} = trunc i8 %a{i} to i1")
+        given.append(f"{t} %{'b' if t == 'i1' else 'a'}{i}")
+    given += ["ptr %out", "ptr %constants", "i64 %run"]
+    lines += [
+        f"  %out = getelementptr inbounds i64, ptr %io, i64 {len(every)}",
+        f"  %constants = getelementptr inbounds i64, ptr %io, i64 {inputs}",
+        f"  %status = call i32 @body({', '.join(given)})",
+        "  ret i32 %status",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _declared(em: Emitter) -> list[str]:
+    """The functions outside, as LLVM declares them."""
+    lines: list[str] = []
+    for name, t in em.declared.items():
+        result, _, rest = t.partition(" (")
+        if t.startswith("{"):
+            result, rest = t[: t.index("}") + 1], t[t.index("(") + 1 :]
+        lines.append(f'declare {result} @"{name}"({rest}')
+    return lines
 
 
 def _cut(
