@@ -15,6 +15,7 @@ from test_native_memory import allocated  # noqa: F401
 
 import lineara
 from lineara.engines import run
+from lineara.engines.interpreter import Machine
 from lineara.errors import OutOfBounds
 from lineara.linear_a.parse import parse
 
@@ -351,25 +352,73 @@ def test_a_deep_recursion_has_the_interpreters_value(f):
     assert ours(4_000.0) == theirs(4_000.0)
 
 
-def test_an_endless_recursion_has_the_interpreters_error():
-    """LLVM could make a loop of it."""
-    jitted = lineara.jit(endless, engine="native")
-    with pytest.raises(RecursionError, match="maximum recursion depth exceeded in a program"):
-        jitted(2.0)
+def endless_twice(x):
+    return endless_twice(x) * endless_twice(x * 0.5) if x > 0 else x
 
 
-def test_a_thread_with_a_small_stack_goes_as_deep():
-    jitted = lineara.jit(lineara.grad(falling), engine="native")
-    expected = jitted(3_000.0)
-    got = []
-    before = threading.stack_size(2**20)
+@pytest.fixture
+def entered(monkeypatch):
+    """The definitions that the interpreter has entered."""
+    names, body = [], Machine.body
+
+    def noted(machine, name, values):
+        names.append(name)
+        return body(machine, name, values)
+
+    monkeypatch.setattr(Machine, "body", noted)
+    return names
+
+
+@pytest.mark.parametrize("way", ["value", "gradient", "tangent", "second"])
+@pytest.mark.parametrize("f", [endless, endless_twice], ids=lambda f: f.__name__)
+def test_an_endless_recursion_ends_in_machine_code(f, way, entered, allocated):  # noqa: F811
+    """LLVM could make a loop of it; the interpreter would enter 100,000 definitions."""
+    jitted = lineara.jit(WAYS[way](f), engine="native")
+    line = f.__code__.co_firstlineno + 1
+    for _ in range(2):  # the second call goes another way
+        with pytest.raises(RecursionError) as caught:
+            jitted(2.0)
+        said = str(caught.value)
+        assert said.startswith("maximum recursion depth exceeded in a program\n  at "), said
+        assert f"test_native_recursion.py:{line}: return {f.__name__}(x)" in said
+        assert said.count("\n") == 1
+    assert not entered
+    assert not allocated.sizes
+
+
+def in_a_thread(f, stack):
+    """What f gives in a thread with a stack of so many bytes."""
+    before = threading.stack_size(stack)
     try:
-        thread = threading.Thread(target=lambda: got.append(jitted(3_000.0)))
-        thread.start()
-        thread.join()
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            return pool.submit(f).result()
     finally:
         threading.stack_size(before)
-    assert got == [expected]
+
+
+@pytest.mark.parametrize("f", [falling, lineara.grad(falling)], ids=["value", "gradient"])
+def test_what_python_would_hold_has_a_value_where_machine_code_stops(f, entered):
+    """Python goes as deep as it is told."""
+    jitted = lineara.jit(f, engine="native")
+    before = sys.getrecursionlimit()
+    with pytest.raises(RecursionError):
+        in_a_thread(lambda: jitted(12_000.0), 2**20)
+    assert not entered
+    sys.setrecursionlimit(20_000)
+    try:
+        got = in_a_thread(lambda: jitted(12_000.0), 2**20)
+    finally:
+        sys.setrecursionlimit(before)
+    assert len(entered) > 12_000
+    assert got == lineara.jit(f, engine=INTERPRETER)(12_000.0)
+
+
+def test_a_thread_goes_as_deep_as_its_stack(entered):
+    f = lineara.grad(falling)
+    jitted = lineara.jit(f, engine="native")
+    got = in_a_thread(lambda: jitted(20_000.0), 2**25)
+    assert not entered
+    assert got == lineara.jit(f, engine=INTERPRETER)(20_000.0)
 
 
 def test_threads_run_recursions_at_one_time():

@@ -94,7 +94,7 @@ class Machine:
                 stack.append(inner)
                 value = None
                 if len(stack) > DEEPEST:
-                    raise RecursionError("maximum recursion depth exceeded in a program")
+                    raise self.judge.too_deep()
         return value
 
     def enter(self, name: str, values: list[Any]) -> Steps:

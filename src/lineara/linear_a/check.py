@@ -159,6 +159,16 @@ class Judge:
         lines = [ir.users_line(e, d.body) for d in self.program.defs.values()]
         return described(next(filter(None, lines), ""))
 
+    def too_deep(self) -> RecursionError:
+        """The error of a recursion that is too deep, with the lines of calls that lead back."""
+        lines = [
+            ir.line_of(b) for d in self.program.defs.values() for block in ir.blocks(d.body)
+            for b in block.bindings if isinstance(b, ir.Let) and isinstance(b.rhs, ir.Application)
+            and d.name in self.program.reached(*b.rhs.functions)
+        ]  # fmt: skip
+        told = [f"\n  at {described(line)}" for line in dict.fromkeys(lines) if line]
+        return RecursionError("maximum recursion depth exceeded in a program" + "".join(told))
+
     def _equation(self, at: Leaf, which: int) -> tuple[str, int]:
         """The equation as it prints, on one line, and where the variable stands in it."""
         if isinstance(at, ir.Def):

@@ -29,6 +29,7 @@ from lineara.facts.types import (
     type_of,
 )
 from lineara.linear_a import syntax as ir
+from lineara.linear_a.calls import Call
 from lineara.linear_a.dimensions import Samples, dims_in, result_type, samples, sizes_in
 from lineara.linear_a.show import show_binding
 
@@ -54,7 +55,7 @@ class Emitter:
 
     def line_of(self, leaf: ir.Leaf) -> str:
         """The user's line, of what a leaf is bound to, where errors or reports need it."""
-        asked = self.seek and (self.every or ir.may_fail(leaf))
+        asked = self.seek and (self.every or ir.may_fail(leaf) or isinstance(leaf, Call))
         return self.seek() if asked and self.seek else self.line
 
     def bind(self, like: str, t: Type, leaf: ir.Leaf, linear: bool = False) -> ir.Var:

@@ -143,7 +143,8 @@ def written(level: StagedLevel, leaf: ir.Leaf, likes: Sequence[Seen]) -> list[An
     """The binding of a form; its results as the function sees them."""
     if isinstance(leaf, ir.Application):
         level.applied(leaf.functions, isinstance(leaf, Call))
-    made = [level.out.fresh("v", like.type) for like in likes]
+    line = level.out.line_of(leaf)
+    made = [ir.Var(level.out.names("v"), like.type, line=line) for like in likes]
     level.out.bindings.append(ir.Let(tuple(made), leaf))
     return [level.given(v, like) for v, like in zip(made, likes, strict=True)]
 

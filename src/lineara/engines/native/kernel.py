@@ -7,6 +7,8 @@ direct call, which keeps a workspace of its own.
 
 import ctypes
 import itertools
+import sys
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +25,7 @@ from lineara.engines.native.numbers import FLOATS, TYPES, word_of
 from lineara.engines.native.symbols import address_of
 from lineara.engines.native.thread_stack import ends_of_stack
 from lineara.facts.types import ArrayType
+from lineara.linear_a.check import Judge
 from lineara.linear_a.program import Program
 
 ANSWER = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
@@ -67,8 +70,8 @@ class Kernel:
         self.program = program
         self.code = code
         self.answer: Callable[..., Any] = ANSWER(self._answer)
-        if code.stack is not None:
-            code.constants[code.stack][:] = ends_of_stack()
+        if code.stack is not None and threading.current_thread() is threading.main_thread():
+            code.constants[code.stack][:] = ends_of_stack()  # of a direct call
         symbols = {**code.addresses}
         if code.sites:
             address = ctypes.cast(self.answer, ctypes.c_void_p).value
@@ -121,6 +124,9 @@ class Kernel:
         """The results, arrays and numbers in a row; of arguments in a row, of the right types."""
         io = self.io()
         words = io.views["i64"]
+        if self.code.stack is not None:
+            ends = ends_of_stack()
+            words[len(self.inputs) + self.code.stack] = ends.__array_interface__["data"][0]
         for i, (kind, value) in enumerate(zip(self.inputs, values, strict=True)):
             if kind is None:
                 words[i] = value.__array_interface__["data"][0]
@@ -153,9 +159,9 @@ class Kernel:
             return MemoryError("a while loop's tape found no memory to grow")
         if status == 3:
             return Doubted("a factor is infinite or no number")
-        if status == 4 and self.code.acts:
-            return RecursionError("maximum recursion depth exceeded in a program")
-        if status == 4:
+        if status % 8 == 4:
+            if self.code.acts or status // 8 >= sys.getrecursionlimit():
+                return Judge(self.program.whole, "").too_deep()
             return TooDeep("a recursion is deeper than the stack of the thread")
         return self.errors.pop(number, KeyboardInterrupt())  # none was stored: an interrupt
 

@@ -1,30 +1,38 @@
-"""Where the stack of the main thread lies, so that a recursion ends before it does."""
+"""Where the stack of a thread lies, so that a recursion ends before it does."""
 
+import contextlib
 import ctypes
 import sys
 import threading
 from typing import Any
+
+import numpy as np
 
 
 class _Attributes(ctypes.Structure):
     _fields_ = (("words", ctypes.c_int64 * 16),)
 
 
-def ends_of_stack() -> tuple[int, int]:
-    """Where the stack of the main thread lies; (0, 0) in another thread, or if that is not known.
+_KNOWN = threading.local()
 
-    Other threads come and go, and other stacks would lie where theirs were.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return 0, 0
-    try:
-        return _ends_of_this()
-    except (AttributeError, OSError):
-        return 0, 0
+
+def ends_of_stack() -> np.ndarray:
+    """Where the stack of this thread lies, in memory that lasts as the thread does; or zeros."""
+    ends: np.ndarray | None = getattr(_KNOWN, "ends", None)
+    if ends is None:
+        ends = _KNOWN.ends = np.zeros(2, np.int64)
+        with contextlib.suppress(AttributeError, OSError):
+            ends[:] = _ends_of_this()
+    return ends
 
 
 def _ends_of_this() -> tuple[int, int]:
     """Where the stack of this thread lies."""
+    if sys.platform == "win32":
+        low, high = ctypes.c_size_t(), ctypes.c_size_t()
+        windows: Any = ctypes.WinDLL("kernel32")
+        windows.GetCurrentThreadStackLimits(ctypes.byref(low), ctypes.byref(high))
+        return low.value, high.value
     library: Any = ctypes.CDLL(None)
     me = library.pthread_self
     me.restype = ctypes.c_void_p
