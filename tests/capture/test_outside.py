@@ -152,6 +152,16 @@ def test_a_function_without_source_that_names_what_is_outside_is_refused():
     assert jit(space["fine"])(2.0) == space["fine"](2.0)
 
 
+@pytest.mark.parametrize("name", ["select", "signal", "platform", "profile"])
+def test_an_attribute_named_as_a_module_of_pythons_is_not_that_module(name, monkeypatch):
+    monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    space = {"own": types.SimpleNamespace(**{name: np.sin})}
+    exec(f"def named(x): return own.{name}(x)\ndef imported(x): import {name}; return x", space)
+    assert jit(space["named"])(2.0) == np.sin(2.0)
+    with pytest.raises(StagingError, match=f"imported names {name}, and whether it calls that"):
+        jit(space["imported"])(2.0)
+
+
 UNSEEDED = [
     ("default_rng", lambda x: x * np.random.default_rng().random()),
     ("default_rng", lambda x: x * np.random.default_rng(seed=None).random()),

@@ -2,6 +2,7 @@
 
 import warnings
 
+import numpy as np
 import pytest
 from forms import asks
 from tables import Laws
@@ -35,6 +36,23 @@ def staged_equals_eager(line):
     for x, a, b in zip(point, out.lresults, parts, strict=False):  # large constants come after
         close(a, b, 1e-11)
         assert type_of(a) == type_of(x)
+
+
+@laws.of(LINES)
+def of_arrays_that_the_function_makes_the_value_is_numpys(line):
+    f, point = form(line)
+    numbers = [np.asarray(x).tolist() for x in point]
+
+    def made(factor):
+        y = f(*[np.array(v) if isinstance(v, list) else v for v in numbers])
+        return y, 2.0 * factor
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected, staged = made(1.5), lineara.jit(made)(1.5)
+    close(staged[0], expected[0], 1e-13)
+    assert np.shape(staged[0]) == np.shape(expected[0])
+    assert staged[1] == 3.0
 
 
 @laws.of([line for line in LINES if asks(line)])

@@ -276,13 +276,14 @@ def _real(name: str, a: Shaped, w: Shaped) -> bool:
     """Whether NumPy returns real eigenvalues: up to 2.4 those of a real matrix, if all are real."""
     if is_complex(a) or _ALWAYS_COMPLEX:
         return False
-    if not has_values(w):
+    try:
+        return not bool(op("any")(op("not_equal")(op("imag")(w), 0)))
+    except StagingError:
         raise StagingError(
             f"{name}: whether the eigenvalues of a real {type_of(a)} are real depends on values, "
             "which are not known while a program is written; give it a complex matrix, or a "
             "symmetric one to eigh"
-        )
-    return not bool(op("any")(op("not_equal")(op("imag")(w), 0)))
+        ) from None
 
 
 def has_values(x: Leaf) -> bool:

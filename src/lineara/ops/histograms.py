@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import TypeMismatchError
+from lineara.errors import StagingError, TypeMismatchError
 from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Box, implements, op
 from lineara.facts.types import type_of
@@ -15,12 +15,18 @@ from lineara.ops.shape import as_array, as_doubles
 from lineara.ops.value_checks import checked
 
 
-def _stop_gradient(a: Shaped) -> Any:
-    """The values without derivative; in a program an error, since a shape depends on them."""
-    plain = op("stop_gradient")(a)
-    if isinstance(plain, Box):
-        op("flatnonzero")(plain)  # raises the error
-    return plain
+def _known(a: Shaped, what: str, instead: str) -> np.ndarray:
+    """The values, without derivative; of a staged array an error, since a shape depends on them."""
+    plain: Any = op("stop_gradient")(a)
+    if not isinstance(plain, Box):
+        return plain
+    try:
+        op("flatnonzero")(plain)  # the function that is staged may have made it of constants
+    except StagingError:
+        raise StagingError(
+            f"{what}: the shape of the result depends on staged values; {instead}"
+        ) from None
+    return np.array(plain.tolist(), type_of(plain).dtype)
 
 
 def _still(a: Value) -> Any:
@@ -40,7 +46,7 @@ TOO_MANY = "Too many bins for data range. Cannot create {} finite-sized bins."
 @implements(np.bincount)
 def bincount(x, /, weights=None, minlength=0):
     """The sum of the weights of each integer 0, 1, 2, ...; differentiable in the weights."""
-    x = _stop_gradient(as_array(x))
+    x = _known(as_array(x), "np.bincount", "np.add.at(counts, x, weights) has a known length")
     x = x.astype(np.intp) if x.dtype.kind == "b" else x
     plain = np.bincount(x, minlength=minlength)  # raises NumPy's errors
     if weights is None:
@@ -59,8 +65,9 @@ def _edges(a: Shaped, bins: Any, range: tuple[Any, ...] | None) -> Any:
             "of z.real, z.imag or abs(z)"
         )
     if isinstance(bins, str):
-        plain_range: Any = None if range is None else [_stop_gradient(as_array(v)) for v in range]
-        bins = len(np.histogram_bin_edges(_stop_gradient(a), bins, plain_range)) - 1
+        said = f"the bins {bins!r} of a histogram", "give their number"
+        ends: Any = None if range is None else [_known(as_array(v), *said) for v in range]
+        bins = len(np.histogram_bin_edges(_known(a, *said), bins, ends)) - 1
     bins = as_array(bins)
     if np.ndim(bins) or isinstance(bins, Box):
         falls = op("greater")(_still(bins[:-1]), _still(bins[1:]))

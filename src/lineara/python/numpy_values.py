@@ -441,6 +441,8 @@ def _valued(func: Callable[..., Any], y: Any, value: Any, arrays: list[np.ndarra
     if isinstance(y, Array) and isinstance(value, np.ndarray) and value.ndim:
         return y if _same(plain(y), value) else carried(y, value)
     y = y[()] if isinstance(y, Array) else y
+    if not isinstance(y, Traced):  # a function that is staged made it of constants
+        return value
     if type(value) is np.ndarray and value.dtype.kind in "fc":
         return y.level.buffer(valued(y, value[()]))
     if not isinstance(value, np.inexact | float | complex):

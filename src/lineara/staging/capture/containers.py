@@ -4,6 +4,7 @@ A block that becomes a definition runs once while the program is written, so a l
 would be changed once, whatever the condition or the number of rounds.
 """
 
+import dis
 import functools
 import io
 import pickle
@@ -424,7 +425,8 @@ def places_of(f: FunctionType) -> list[Name]:
     if asks:
         names |= dict.fromkeys(_texts(code))
     real = globals_of(f)
-    spaces = [sys.modules if n in sys.modules and n not in real else real for n in names]
+    imported: Any = sys.modules if asks or has_instruction(code, "IMPORT_NAME") else {}
+    spaces = [imported if n in imported and n not in real else real for n in names]
     places = [Name(space, n, space.get(n, UNSET)) for space, n in zip(spaces, names, strict=True)]
     cells = zip(code.co_freevars, f.__closure__ or (), strict=True)
     places += [Name(cell, n, contents(cell)) for n, cell in cells]
@@ -466,6 +468,12 @@ def names_of(code: CodeType) -> list[str]:
     """The globals and attributes that code names, and the code within it."""
     inner = [n for c in code.co_consts if isinstance(c, CodeType) for n in names_of(c)]
     return [*code.co_names, *inner]
+
+
+def has_instruction(code: CodeType, name: str) -> bool:
+    """Whether code, or the code within it, has an instruction of that name."""
+    inner = [c for c in code.co_consts if isinstance(c, CodeType)]
+    return dis.opmap[name] in code.co_code[::2] or any([has_instruction(c, name) for c in inner])
 
 
 def _texts(code: CodeType) -> list[str]:

@@ -9,10 +9,9 @@ that names, attributes of such objects or the function itself lead to.  What els
 may read it as it is: a container, a default, a class, an object of a library.
 """
 
-import dis
 import functools
 from collections import defaultdict
-from types import CellType, CodeType, FunctionType, MethodType
+from types import CellType, FunctionType, MethodType
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from lineara.staging.capture.containers import (
     attributes,
     behind,
     globals_of,
+    has_instruction,
     is_large,
     names_of,
     places_of,
@@ -78,7 +78,7 @@ class Reach(Snapshot):
             code = f.__code__
             if not is_user_code(code.co_filename):
                 continue
-            if not ASKS.isdisjoint(names_of(code)) or _imports(code):
+            if not ASKS.isdisjoint(names_of(code)) or has_instruction(code, "IMPORT_FROM"):
                 return {}
             if id(f) not in self.named or isinstance(structured(f), str):
                 ids = {id(p.was) for p in places_of(f)}
@@ -117,12 +117,3 @@ def _is_seen_through(space: Any, f: FunctionType) -> bool:
     if isinstance(space, CellType) or space is globals_of(f):
         return True
     return is_user_code(str(space.get("__file__", "")))
-
-
-def _imports(code: CodeType) -> bool:
-    """Whether code imports a name from a module."""
-    inner = [c for c in code.co_consts if isinstance(c, CodeType)]
-    return _FROM in code.co_code[::2] or any(map(_imports, inner))
-
-
-_FROM = dis.opmap["IMPORT_FROM"]
