@@ -1,6 +1,7 @@
 """The direct call gives what the long way gives; what does not fit goes that way."""
 
 import concurrent.futures
+import ctypes
 import gc
 import math
 import sys
@@ -12,7 +13,9 @@ from call_counts import calls
 
 import lineara
 from lineara.engines import ENGINES
+from lineara.engines.native import direct as direct_calls
 from lineara.errors import OutOfBounds
+from lineara.facts.types import ArrayType
 
 pytest.importorskip("llvmlite")
 
@@ -88,6 +91,29 @@ def test_results_own_their_memory_and_arguments_are_not_kept():
     assert all([v.flags.owndata and v.flags.writeable for v in (a, b, c)])
     x.resize(9, refcheck=False)  # no view of it is left
     assert np.array_equal(direct(X)[0], X * 2.0)
+
+
+class Lent(np.ndarray):
+    """Arrays of another class than NumPy's own, so they lend their memory."""
+
+
+def test_what_is_lent_is_given_back_whether_all_fits_or_not():
+    lent = [X.copy().view(Lent) for _ in range(3)]
+    _, direct = prepared(lambda x, y, z: x * y + z, X, X, X)
+    before = [sys.getrefcount(x) for x in lent]
+    for _ in range(3):
+        assert np.array_equal(direct(*lent), X * X + X)
+        assert direct(*lent[:2], lent[2][1:]) is NotImplemented
+    assert [sys.getrefcount(x) for x in lent] == before
+
+
+def test_arrays_of_numpys_own_lend_nothing():
+    """What lends its memory has to give it back, which takes longer than the rest of a call."""
+    types = [ArrayType((2, 3), np.dtype(t)) for t in (">f8", "f8", "f4")]
+    text = direct_calls.Text(types, [], 0, [], 0, True).text()
+    assert text.count("\nlend") == 2
+    assert f"%views = alloca [{10 * 3 + 1} x i64]" in text
+    assert "%made = alloca [1 x ptr]" in text
 
 
 @pytest.mark.parametrize(
@@ -166,6 +192,52 @@ def test_a_run_in_doubt_is_done_again():
     assert np.array_equal(jitted(X), lineara.jit(g, engine="interpreter")(X))
 
 
+def kept(direct):
+    """Where the workspace lies that the next run takes, or 0."""
+    return ctypes.c_int64.from_address(direct.run.__self__[direct_calls.TABLE]).value
+
+
+def test_a_workspace_is_kept_unless_it_is_large(monkeypatch):
+    x = np.linspace(-0.5, 0.5, 4000)
+    monkeypatch.setenv("LINEARA_CACHE_DIR", "off")
+    _, direct = prepared(lineara.grad(filled), x)
+    first = kept(direct)
+    assert first
+    direct(x)
+    assert kept(direct) == first
+    monkeypatch.setattr(direct_calls, "LARGEST_KEPT", 1)
+    _, direct = prepared(lineara.grad(filled), x[1:])
+    assert not kept(direct)
+
+
+def test_no_memory_for_a_workspace_is_an_error(monkeypatch):
+    class Large(direct_calls.Text):
+        workspace = property(lambda self: 2**62, lambda self, size: None)
+
+    monkeypatch.setenv("LINEARA_CACHE_DIR", "off")
+    monkeypatch.setattr(direct_calls, "Text", Large)
+    jitted = lineara.jit(lambda x: np.sin(x) * 3.0, engine="native")
+    for _ in range(2):
+        jitted(X)
+    direct = jitted.program(X).direct
+    for _ in range(2):
+        with pytest.raises(MemoryError):
+            direct(X)
+
+
+def test_an_error_of_what_makes_a_number_is_raised():
+    def refuse(y):
+        raise ValueError(f"no {y}")
+
+    _, direct = prepared(lambda x: (x * 2.0, x + 1.0), 3.0)
+    table, failed, other, *_, kernel = direct.run.__self__[:-1]
+    code = kernel.library["call"]
+    for makers in ([refuse, other], [other, refuse]):
+        again = direct_calls.builtin(code, (table, failed, other, *makers, kernel))
+        with pytest.raises(ValueError, match="no "):
+            again(3.0)
+
+
 def test_threads_have_a_workspace_each():
     x = np.linspace(-0.5, 0.5, 4000)
     _, direct = prepared(lineara.grad(filled), x)
@@ -190,6 +262,15 @@ def test_code_lives_as_long_as_its_call():
         gc.collect()
         prepared(lambda x: x * 2.0 + x, X)
     assert np.array_equal(direct(X), expected)
+
+
+def test_where_numpys_headers_are_wrong_all_arrays_lend_their_memory(monkeypatch):
+    monkeypatch.setenv("LINEARA_CACHE_DIR", "off")
+    monkeypatch.setattr(direct_calls, "array_maker", lambda: None)
+    jitted, direct = prepared(lambda x: (np.sin(x) * x, x.sum()), X)
+    for call in (direct, jitted):
+        assert np.array_equal(call(X)[0], np.sin(X) * X)
+    assert direct(X[1:]) is NotImplemented
 
 
 def test_where_there_is_no_c_interface_the_long_way_is_gone(monkeypatch):

@@ -241,7 +241,24 @@ def read_in_while(x):
     return total
 
 
-@pytest.mark.parametrize("f", [read_of_locals, read_in_while])
+def read_on_a_way_back_within_a_loop(x):
+    """The slope of a loop that reads one row, before the next row is stored."""
+    u, total = np.outer(x, x), 0.4
+    for k in range(N - 1):
+
+        def along(s, row=k, u=u):
+            for _ in range(2 * N):
+                for j in range(N):
+                    s = np.sin(s) * u[row, j]
+            return s
+
+        total = total + lineara.grad(along)(total)
+        for j in range(N):
+            u[k + 1, j] = u[k + 1, j] * total
+    return total + u[N - 1] @ x
+
+
+@pytest.mark.parametrize("f", [read_of_locals, read_in_while, read_on_a_way_back_within_a_loop])
 def test_what_is_read_of_arrays_that_change_later(f):
     values_agree(f)
     values_agree(lineara.grad(f))
@@ -310,6 +327,15 @@ def test_a_number_that_would_not_fit_ends_as_in_the_interpreter():
 
         p = lineara.jit(f).program(1.0)
         agree(p.program, p.name, 1.0)
+
+
+def test_a_long_loop_that_is_not_interrupted_goes_on():
+    def f(x):
+        while x < 500_000.0:
+            x = x + 1.0
+        return x
+
+    assert lineara.jit(f, engine="native")(0.5) == 500_000.5
 
 
 def test_an_error_in_a_round_is_told():

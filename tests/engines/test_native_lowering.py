@@ -52,6 +52,56 @@ def test_a_branch_whose_condition_is_known_is_the_only_one_that_is_emitted():
     assert code.leaves == 10
 
 
+CHOICE = """
+def twice(x: f64, y: f64;) -> (f64;) = let (;) = drop(y) in x + x
+def minus(x: f64, y: f64;) -> (f64;) = x - y
+def f(i: i64, x: f64, y: f64;) -> (f64;) = switch[twice, minus](i, x, y;)
+"""
+
+
+def test_a_choice_of_a_branch_that_there_is_not_ends_as_in_the_interpreter():
+    p = program(CHOICE)
+    assert [agree(p, "f", i, 3.0, 0.5) for i in (0, 1)] == [(6.0,), (2.5,)]
+    for i in (2, -1):
+        assert agree(p, "f", i, 3.0, 0.5)[1].startswith(f"switch: the index {i} is out of range")
+
+
+SIZED = """
+type pair = <f64, f64[2]>
+def first(n: i64, a: f64[2];) -> (f64;) =
+  let b = index[at=(0:n,)](a) in
+  sum[axis=(0,), keepdims=false](b)
+def sized_by_a_value(p: pair, h: f16, u: f64;) -> (pair, f64;) =
+  let (;) = drop(u) in
+  let <x: f64, a: f64[2]> = p in
+  let n = count_nonzero(a) in
+  let s = sized[first, 0](n, a;) in
+  let g = astype[dtype=f64](h) in
+  let t = x * g in
+  let y = t + s in
+  let b = a * y in
+  let q: pair = <y, b> in
+  (q, g;)
+def f(x: f64, a: f64[2], h: f16;) -> (f64, f64[2], f64;) =
+  let u = cos(x) in
+  let p: pair = <x, a> in
+  let (q: pair, g: f64;) = sized_by_a_value(p, h, u;) in
+  let (r: pair, k: f64;) = sized_by_a_value(q, h, g;) in
+  let <y: f64, b: f64[2]> = r in
+  (y, b, k;)
+"""
+
+
+def test_what_is_called_back_takes_and_gives_products_and_numbers_that_no_register_holds():
+    """One argument is made for nobody, so it is not there."""
+    p = program(SIZED)
+    for h in (3.0, -0.5):
+        agree(p, "f", 0.5, np.array([1.0, 2.0]), np.float16(h))
+    code = NATIVE.code(p, "f")
+    assert [len(s.operands) for s in code.sites] == [4, 4]
+    assert "cos" not in code.text
+
+
 CROSSED = """
 def g(x: f64[3];) -> (f64[3], f64[3];) =
   let a: f64[3] = x * x in let b: f64[3] = sin(a) in let c: f64[3] = a + b in (b, c;)
@@ -82,6 +132,25 @@ def f(i: i64, x: f64;) -> (i64, f64;) =
 )
 def test_a_counter_that_leaves_its_range_does_what_the_interpreter_does(start, step):
     agree(program(COUNTING.format(start=start, step=step)), "f", 0, 0.5)
+
+
+OVER = """
+def goes(i: i64, p: bool;) -> (bool;) = let (;) = drop(i) in (p;)
+def next(i: i64, p: bool;) -> (i64, bool;) =
+  let (;) = drop(p) in
+  let one = 1_i64 in let j = i + one in
+  let least = -9223372036854775807_i64 in let k = j + least in
+  let end = -9223372036854775800_i64 in let q = less(k, end) in (j, q;)
+def f(x: f64;) -> (i64, f64;) =
+  let i = -6_i64 in let p = true in
+  let (j: i64, q: bool;) = while[goes, next, 0](i, p;) in
+  let (;) = drop(q) in (j, x;)
+"""
+
+
+def test_a_loop_that_compares_what_has_left_its_range_is_not_counted():
+    """j + least would be less than the end for some rounds, but the first one is a large number."""
+    assert agree(program(OVER), "f", 0.5) == (-5, 0.5)
 
 
 KNOWN_LEFT = """

@@ -11,6 +11,7 @@ from test_native import NATIVE, agree
 import lineara
 from lineara.engines.native import alone, symbols
 from lineara.engines.native.lower import lowered
+from lineara.linear_a.parse import parse
 
 pytest.importorskip("llvmlite")
 
@@ -77,6 +78,20 @@ def test_what_is_factored_in_a_block_is_not_factored_again():
     p = lineara.jit(of_one_matrix).program(a, b)
     text = lowered(p.program, p.name, True, False).text
     assert text.count('call i1 @"lineara.factor.4"') == 3 * 4
+
+
+AROUND = """
+def waved(x: f64[3,1];) -> (f64[3,1];) = let y = sin(x) in cos(y)
+def f(a: f64[3,3], b: f64[3,1];) -> (f64[3,1];) =
+  let x = solve(a, b) in
+  let y = waved(x;) in
+  solve(a, y)
+"""
+
+
+def test_what_a_block_has_factored_is_known_after_a_call():
+    text = lowered(parse(AROUND), "f", True, False).text
+    assert text.count('call i1 @"lineara.factor.3"') == 1
 
 
 def test_a_matrix_without_a_solution_is_told_by_the_line_that_asks():

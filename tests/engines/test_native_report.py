@@ -9,6 +9,7 @@ from call_counts import calls
 import lineara
 from lineara.engines import native
 from lineara.errors import StagingError
+from lineara.linear_a.parse import parse
 
 pytest.importorskip("llvmlite")
 
@@ -120,6 +121,14 @@ def test_every_line_of_the_program_stands_above_its_code():
     assert any([c.endswith(f" = v7 * v5{line}") for c in kept])
     assert "run:" in listed.assembly
     assert not re.search(r"\.loc|\.debug|\.cfi", listed.assembly)
+
+
+def test_what_a_definition_ends_with_is_a_line_too():
+    from lineara.engines.native.lower import lowered
+
+    program = parse("def f(x: f64;) -> (f64;) = let y = cos(x) in sin(y)")
+    comments = re.findall(r"^  ; (.*)$", lowered(program, "f", listed=True).text, re.M)
+    assert comments == ["f: y: f64 = cos(x)", "f: sin(y)"]
 
 
 def test_the_code_that_is_listed_is_the_code_that_runs():

@@ -442,16 +442,14 @@ class Text:
             self.call("free", used)
 
     def handed_over(self) -> None:
-        """The result, or a tuple of the results; they are no longer those of the call."""
+        """The result, or a tuple of the results."""
         if len(self.outputs) == 1:
             self.line(f"store ptr {self.let('load ptr, ptr %made')}, ptr %answer")
-            self.line("store ptr null, ptr %made")
             return
         whole = self.there(self.call("PyTuple_New", str(len(self.outputs))), "over")
         for i in range(len(self.outputs)):
             y = self.let(f"load ptr, ptr {self.at('%made', i)}")
             self.call("PyTuple_SetItem", whole, str(i), y)
-            self.line(f"store ptr null, ptr {self.at('%made', i)}")
         self.line(f"store ptr {whole}, ptr %answer")
 
 
