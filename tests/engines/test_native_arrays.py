@@ -9,6 +9,7 @@ from test_native import EXACT, NATIVE, agree
 
 import lineara
 from lineara.engines import run
+from lineara.engines.native.formulas import is_pythons
 
 rng = np.random.default_rng(5)
 M, N, V, W = (
@@ -437,6 +438,21 @@ def test_functions_of_pythons_in_lanes_are_not_called_back(name):
         assert [
             s.what for s, (n, _) in zip(kernel.code.sites, kernel.asked, strict=True) if n
         ] == []
+
+
+def test_gamma_functions_of_pythons_in_lanes_are_not_called_back():
+    def f(x):
+        return math.lgamma(x) * math.gamma(x + 0.2)
+
+    fine, below = np.array([0.3, 2.0, 17.0, 31.4]), np.array([0.3, -1.5, 17.0, 31.4])
+    for x, asked in ((fine, 0), (below, 2)):
+        for g in (f, lineara.grad(f)):
+            p, operands = definition(lineara.vmap(g), x)
+            (y,) = agree(p.program, p.name, *operands)
+            if g is f:
+                np.testing.assert_array_equal(y, [f(float(v)) for v in x])
+            answers = sum([n for n, _ in NATIVE.kernel(p.program, p.name).asked])
+            assert answers == (asked if is_pythons("gamma") and is_pythons("lgamma") else 2)
 
 
 def test_whole_numbers_of_pythons_in_lanes_are_not_called_back():

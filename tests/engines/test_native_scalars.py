@@ -1,5 +1,7 @@
 """What is evaluated without asking Python, with the interpreter's bits, specials included."""
 
+import functools
+import itertools
 import math
 
 import numpy as np
@@ -11,6 +13,7 @@ import lineara
 from lineara import engines
 from lineara.engines import run
 from lineara.engines.native import Native
+from lineara.engines.native.formulas import FORMULAS, Floats, is_pythons
 from lineara.errors import LinearaError
 
 pytest.importorskip("llvmlite")
@@ -107,6 +110,55 @@ def test_a_function_that_python_may_have_of_its_own_is_called_where_it_is_cs():
     for f in (math.erf, math.erfc):
         for x in [*SPECIAL, *np.linspace(-8.0, 28.0, 200).tolist()]:
             same(f, x, like=[0.5])
+
+
+POINTS = [
+    *SPECIAL, *WHOLE, *range(-3, 30), 139.0, 140.0, 171.5, 172.0, 1e-20, 9e-21, 5e-324, 2.0**-53,
+    1 + 2.0**-52, 2 - 2.0**-52, 4.999999, 5.000001, 1e15, 1e305, 2.6e305,
+    *np.geomspace(1e-19, 1e7, 200).tolist(), *np.linspace(-6.1, 142.0, 700).tolist(),
+]  # fmt: skip
+PAIRS = [
+    *itertools.product([*SPECIAL, 1e-290, 1e290, 2.0**511, 3.0], repeat=2),
+    *np.random.default_rng(0).normal(size=(400, 2)).tolist(),
+    *(np.random.default_rng(1).normal(size=(400, 2)) * [1e-7, 1e200]).tolist(),
+]
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_functions_that_python_has_algorithms_for_are_pythons(name):
+    f = getattr(math, name)
+    pair = name == "hypot"
+    jitted = lineara.jit((lambda x, y: f(x, y)) if pair else (lambda x: f(x)), engine="native")
+    wrong = []
+    for x in PAIRS if pair else [(float(x),) for x in POINTS]:
+        said = []
+        for g in (f, jitted):
+            try:
+                said.append(bits(g(*x)))
+            except (ValueError, OverflowError) as error:
+                said.append(type(error))
+        wrong += [x] if said[0] != said[1] else []
+    assert wrong == []
+    program, called = same((lambda x: f(x, 0.7)) if pair else (lambda x: f(x)), 7.25, like=[0.5])
+    kernel = NATIVE.kernel(program, called)
+    assert [n for n, _ in kernel.asked] == [not is_pythons(name)]
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_a_python_with_another_algorithm_is_not_imitated(name, monkeypatch):
+    """Another rounding at one of the points is enough."""
+    asked, (formula, points) = is_pythons.__wrapped__, FORMULAS[name]
+    monkeypatch.setattr(math, name, functools.partial(formula, Floats()))
+    assert asked(name)
+    for one in (0, len(points) // 2, len(points) - 1):
+        call = itertools.count()
+
+        def other(of, *x, call=call, one=one):
+            y = formula(of, *x)
+            return math.nextafter(y, math.inf) if next(call) == one else y
+
+        monkeypatch.setitem(FORMULAS, name, (other, points))
+        assert not asked(name)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])

@@ -17,6 +17,7 @@ from lineara.engines.native import folds, running
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.code import Code
 from lineara.engines.native.emit import Emitter
+from lineara.engines.native.formulas import FORMULAS
 from lineara.engines.native.matrices import OF_MATRICES, of_matrices
 from lineara.engines.native.orders import OF_LINES, of_lines, searched
 from lineara.engines.native.python_complex import pythons_complex
@@ -159,11 +160,13 @@ def by_pythons(
 ) -> nm.Arr | None:
     """A function of Python's in lanes: of floats another primitive's results where all is finite.
 
-    If a lane is not, or a whole number is too large, all of them are called back.
+    If a lane is not, or a whole number is too large, all of them are called back; so they are where
+    a formula does not take one.
     """
     base = getattr(e.primitive, "in_lanes", None)
     kinds = {kind, *[nm.kind_of(type_of(x)) for x in args]}
-    if base is None or kinds not in ({"f64"}, {"i64"}):
+    by_lanes = kind == "i64" or (base is None and e.name.removeprefix("math_") in FORMULAS)
+    if not (base or by_lanes) or kinds not in ({"f64"}, {"i64"}):
         return None
     slow = em.at_entry("alloca i1")
 
@@ -176,13 +179,13 @@ def by_pythons(
 
     with em.kept([*args, *at.values()]):
         em.line(f"store i1 false, ptr {slow}")
-        if kind == "i64":
+        if by_lanes:
             y = elementwise(em, e, args, t, kind, rule=of_lane)
         else:
             y = elementwise(em, ir.Prim(e.args, base), args, t, kind)
         if y is None:
             return None
-        if kind == "f64":
+        if not by_lanes:
             note_where_not_finite(em, e, args, y, slow)
         on, no = em.name("on"), em.name("no")
         em.branch(em.let(f"load i1, ptr {slow}"), no, on)

@@ -17,6 +17,7 @@ from typing import Any
 
 from lineara.engines.native.complexes import pair, parts
 from lineara.engines.native.emit import Emitter
+from lineara.engines.native.formulas import FORMULAS, by_formula
 from lineara.engines.native.numbers import FLOATS, LLVM, Affine, Num, constant
 from lineara.engines.native.symbols import c_function
 
@@ -502,6 +503,8 @@ def pythons(em: Emitter, name: str, kind: str, args: Sequence[Num], slow: Slow) 
     if name in ROUNDED and args[0].kind == "f64":
         return _rounded(em, ROUNDED[name], args, slow)
     in_c = name.removeprefix("math_")
+    if in_c in FORMULAS and {x.kind for x in args} == {"f64"}:
+        return finite(em, by_formula(em, in_c, args), slow)
     has = in_c in OF_C or (in_c in PERHAPS and is_pythons(in_c))
     if has and {x.kind for x in args} == {"f64"}:
         return finite(em, of_c(em, in_c, args), slow)
