@@ -34,7 +34,7 @@ TESTS = (
     "native_memory", "native_lowering", "native_matrices", "native_orders", "native_rows",
     "native_kinds", "native_loops", "native_products", "native_scalars", "native_spliced",
     "native_pieces", "native_freedom", "native_lanes", "native_recursion", "native_seconds",
-    "into", "direct", "adaptive", "seam",
+    "native_numpy", "into", "direct", "adaptive", "seam",
 )  # fmt: skip
 SLOW = (
     "random_functions_and_their", "threads", "is_interrupted", "twenty",

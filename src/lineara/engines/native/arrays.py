@@ -21,7 +21,7 @@ from lineara.engines.native.formulas import FORMULAS
 from lineara.engines.native.matrices import OF_MATRICES, of_matrices
 from lineara.engines.native.orders import OF_LINES, of_lines, searched
 from lineara.engines.native.python_complex import pythons_complex
-from lineara.engines.native.scalars import RULES, Rule, converted, intrinsic, pythons
+from lineara.engines.native.scalars import RULES, Rule, converted, intrinsic, pythons, truncated
 from lineara.engines.native.strided import (
     Plain,
     Spot,
@@ -105,13 +105,15 @@ def of_numbers(
     em: Emitter, e: ir.Prim, args: list[nm.Num], at: dict[ir.Var, nm.Held], kind: str, t: ArrayType
 ) -> nm.Num | None:
     """A number of numbers."""
+
+    def slow() -> nm.Num:
+        y = called_back(em, e, at, t)
+        assert isinstance(y, nm.Num)
+        return y
+
+    if e.name == "astype" and kind == "i64" and args[0].kind in nm.FLOATS:
+        return em.unless(*truncated(em, args[0]), slow)
     if e.primitive.pythons:
-
-        def slow() -> nm.Num:
-            y = called_back(em, e, at, t)
-            assert isinstance(y, nm.Num)
-            return y
-
         is_complex = "c128" in {kind, *[x.kind for x in args]}
         return (pythons_complex if is_complex else pythons)(em, e.name, kind, args, slow)
     rule = RULES.get(e.name)
@@ -187,16 +189,23 @@ def by_pythons(
             return None
         if not by_lanes:
             note_where_not_finite(em, e, args, y, slow)
-        on, no = em.name("on"), em.name("no")
-        em.branch(em.let(f"load i1, ptr {slow}"), no, on)
-        em.block(no)
-        with em.kept([y]):
-            z = called_back(em, e, at, t)
-        with em.nest(t.shape, steps_of(z), strides_of(t.shape)) as (of_z, to):
-            em.store(at_offset(em, z, of_z), y, to)
-        em.jump(on)
-        em.block(on)
+        or_called_back(em, e, at, t, y, slow)
     return y
+
+
+def or_called_back(
+    em: Emitter, e: ir.Prim, at: dict[ir.Var, nm.Held], t: ArrayType, y: nm.Arr, slow: str
+) -> None:
+    """All lanes of y are what is called back, if that was noted of one."""
+    on, no = em.name("on"), em.name("no")
+    em.branch(em.let(f"load i1, ptr {slow}"), no, on)
+    em.block(no)
+    with em.kept([y]):
+        z = called_back(em, e, at, t)
+    with em.nest(t.shape, steps_of(z), strides_of(t.shape)) as (of_z, to):
+        em.store(at_offset(em, z, of_z), y, to)
+    em.jump(on)
+    em.block(on)
 
 
 def note_where_not_finite(
@@ -415,8 +424,12 @@ def checked(em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held
         called_back(em, e, at, type_of(x))
 
     if isinstance(fails, nm.Arr):
-        complain()
-        return x
+        if nm.kind_of(fails.type) != "bool":
+            complain()
+            return x
+        with em.kept(at.values()):
+            fails = folds.how_many(em, fails)
+    assert isinstance(fails, nm.Num), "it is one number"
     failed = converted(em, fails, "bool")
     assert failed is not None
     if failed.constant is not False:
@@ -490,6 +503,9 @@ def written(
     kind = nm.kind_of(t)
     parts = ir.parts_of(e.at)
     fits = value is None or type_of(value).dtype == t.dtype
+    whole = all([p is Ellipsis for p in parts])
+    if isinstance(x, nm.Num) and isinstance(value, nm.Num | None) and fits and whole:
+        return written_number(em, isinstance(e, ir.Accum), x, value)
     if not isinstance(x, nm.Arr) or kind is None or not fits:
         return called_back(em, e, at, t)
     with em.trial():
@@ -511,6 +527,13 @@ def written(
         with beside(em, value, where) as (x, to):
             em.store(x if value is not None else nm.constant(kind, 0), y, to)
     return y
+
+
+def written_number(em: Emitter, adds: bool, x: nm.Num, value: nm.Num | None) -> nm.Num | None:
+    """An array without axes after a number was added to it or put there; None is zero."""
+    if value is None:
+        return x if adds else nm.constant(x.kind, 0)
+    return RULES["add"](em, x.kind, [x, value]) if adds else value
 
 
 def accumulated(em: Emitter, y: nm.Arr, where: Spot, value: Plain | None, kind: str) -> None:
@@ -595,9 +618,25 @@ def joins(x: ArrayType, t: ArrayType) -> bool:
 def cast(
     em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
 ) -> Plain | None:
-    """Another dtype, element by element."""
+    """Another dtype, element by element; of floats that do not fit NumPy has its say."""
     kind = nm.kind_of(t)
-    return None if kind is None else elementwise(em, e, args, t, kind)
+    if kind != "i64" or kind_in(args[0]) not in nm.FLOATS:
+        return None if kind is None else elementwise(em, e, args, t, kind)
+    slow = em.at_entry("alloca i1")
+
+    def of_lane(em: Emitter, kind: str, numbers: Sequence[nm.Num]) -> nm.Num:
+        fine, y = truncated(em, numbers[0])
+        before = em.let(f"load i1, ptr {slow}")
+        odd = em.let(f"xor i1 {fine}, true")
+        em.line(f"store i1 {em.let(f'or i1 {before}, {odd}')}, ptr {slow}")
+        return y
+
+    with em.kept([*args, *at.values()]):
+        em.line(f"store i1 false, ptr {slow}")
+        y = elementwise(em, e, args, t, kind, rule=of_lane)
+        assert y is not None, "it is a float"
+        or_called_back(em, e, at, t, y, slow)
+    return y
 
 
 def in_numpys_order(em: Emitter, x: Plain, t: ArrayType) -> Plain | None:
@@ -618,7 +657,7 @@ def summed(
     em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held], t: ArrayType
 ) -> Plain | None:
     """A sum over axes."""
-    return in_numpys_order(em, args[0], t) if em.exact else folds.summed(em, e, args, t)
+    return in_numpys_order(em, args[0], t) if em.exact else folds.reduction(em, e, args, t)
 
 
 def sought(
@@ -656,9 +695,7 @@ OF_ARRAYS: dict[str, Shaping] = {
     "stack": joined,
     "astype": cast,
     "sum": summed,
-    "ties": by_fold(folds.summed),
-    "max": by_fold(folds.extreme),
-    "min": by_fold(folds.extreme),
+    **{name: by_fold(folds.reduction) for name in folds.HOW if name != "sum"},
     "matmul": by_fold(folds.multiplied),
     "einsum": by_fold(folds.contracted),
     "correlate": by_fold(folds.correlated),
@@ -666,7 +703,7 @@ OF_ARRAYS: dict[str, Shaping] = {
     "cumsum": by_fold(running.summed),
     "searchsorted": sought,
 }
-STRIDED = {"sum", "ties", "max", "min", "matmul", "einsum", "correlate", "convolve", "cumsum",
+STRIDED = {*folds.HOW, "matmul", "einsum", "correlate", "convolve", "cumsum",
            "permute_dims", "index", "broadcast_to", "concat", "stack", "scatter", *OF_LINES,
            *OF_MATRICES}  # fmt: skip
 """What reads arrays whose places are any number of elements apart."""

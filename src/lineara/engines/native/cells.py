@@ -26,7 +26,7 @@ NARROW = 16
 """Numbers of a row up to which it is narrow."""
 GIVEN, LOAD, PLACE, AT, STEP, CALL = "given", "load", "place", "at", "step", "call"
 MOVES = {"index", "reshape", "permute_dims", "broadcast_to", "concat", "stack"}
-ENDS = {"sum", *folds.EXTREMA}
+ENDS = {"sum", "prod", "max", "min"}
 Make = Callable[[Emitter, str, Sequence[nm.Num]], nm.Num | None]
 
 
@@ -229,8 +229,8 @@ class Table:
     def ended(self, e: ir.Prim, x: Cells, t: ArrayType) -> Cells | None:
         """A sum or an extremum in a row, one term after the other."""
         gone = folds.gone(e, ArrayType(x.at.shape, t.dtype))
-        how, kind = folds.EXTREMA.get(e.name, folds.SUM), nm.kind_of(t) or ""
-        fits = kind in ("f64", "i64") if how is folds.SUM else kind in nm.FLOATS
+        how, kind = folds.HOW[e.name], nm.kind_of(t) or ""
+        fits = kind in nm.FLOATS if how in (folds.MAX, folds.MIN) else kind in ("f64", "i64")
         if x.axis in gone or not fits or {y.kind for y in x.at.flat} != {kind}:
             return None
 

@@ -1,7 +1,7 @@
-"""Sums, extrema and products of matrices: loops over places of operands that lie in any order.
+"""Sums, products, extrema and products of matrices: loops over places of operands in any order.
 
-    folded     y[o] = Σ or max over s of the product of the operands at (o, s)
-    summed, extreme, multiplied, contracted      the primitives, as axes of results and of sums
+    folded     y[o] = Σ, Π or max over s of the product of the operands at (o, s)
+    reduction, multiplied, contracted      the primitives, as axes of results and of sums
 
 An axis is a length and how many elements apart its places are in each operand.  If the results of
 the last axis lie beside each other in the operands too, whole rows are added, one s after the
@@ -14,6 +14,8 @@ float64, rounded at the end.  Larger products of matrices are the BLAS of SciPy.
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from lineara.engines.native import complexes
 from lineara.engines.native import numbers as nm
@@ -56,14 +58,15 @@ class How(NamedTuple):
     rule: str
 
 
-SUM, MAX, MIN = How(0.0, "add"), How(-math.inf, "maximum"), How(math.inf, "minimum")
-EXTREMA = {"max": MAX, "min": MIN}
+SUM, PRODUCT = How(0.0, "add"), How(1.0, "multiply")
+MAX, MIN = How(-math.inf, "maximum"), How(math.inf, "minimum")
+HOW = {"sum": SUM, "ties": SUM, "count_nonzero": SUM, "prod": PRODUCT, "max": MAX, "min": MIN}
 
 
 def combined(em: Emitter, how: How, kind: str, a: nm.Num, b: nm.Num) -> nm.Num:
     """One term more."""
-    if how.rule == "add":
-        y = RULES["add"](em, kind, [a, b])
+    if how in (SUM, PRODUCT):
+        y = RULES[how.rule](em, kind, [a, b])
         assert y is not None
         return y
     t = nm.LLVM[kind]
@@ -233,8 +236,8 @@ def row_of(
                 )
             value = em.let(f"fmul {vector} {value}, {factor}") if value else factor
         now = em.let(f"load {vector}, ptr {cell}")
-        if how.rule == "add":
-            now = em.let(f"fadd {vector} {now}, {value}")
+        if how in (SUM, PRODUCT):
+            now = em.let(f"{'fadd' if how is SUM else 'fmul'} {vector} {now}, {value}")
         else:
             f = em.outside(f"llvm.{how.rule}.v{row.n}{kind}", f"{vector} ({vector}, {vector})")
             now = em.let(f"call {vector} {f}({vector} {now}, {vector} {value})")
@@ -245,7 +248,7 @@ def row_of(
 
 def initial(how: How, kind: str) -> nm.Num:
     """From what a fold begins."""
-    return nm.constant(kind, how.start if kind in nm.FLOATS else 0)
+    return nm.constant(kind, how.start if kind in nm.FLOATS else int(how is PRODUCT))
 
 
 def filled(em: Emitter, x: nm.Num, y: nm.Arr) -> None:
@@ -383,7 +386,7 @@ class Going(NamedTuple):
 
 def gone(e: ir.Prim, t: ArrayType) -> set[int]:
     """The axes that are folded."""
-    axis = e.params["axis"]
+    axis = e.params.get("axis")
     every = range(t.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
     return {i % max(t.ndim, 1) for i in every}
 
@@ -395,17 +398,17 @@ def goes_on(em: Emitter, e: ir.Prim, x: nm.Arr, t: ArrayType) -> bool:
     if is_partial(x, e):
         return not t.shape  # partial sums are those of one number
     in_rows = row_among(*reduced(x, e)) is not None
-    return in_rows or e.name in EXTREMA or nm.kind_of(t) != "f32"  # which is rounded at the end
+    return in_rows or HOW[e.name] is not SUM or nm.kind_of(t) != "f32"  # that is rounded at the end
 
 
 def is_partial(x: nm.Arr, e: ir.Prim) -> bool:
     """Whether results are sums by partial sums."""
-    return e.name not in EXTREMA and is_long([x], merged_axes(reduced(x, e)[1]))
+    return HOW[e.name] is SUM and is_long([x], merged_axes(reduced(x, e)[1]))
 
 
 def begun(em: Emitter, e: ir.Prim, x: nm.Arr, t: ArrayType) -> Going:
     """A fold of an array, of which no row was there yet."""
-    how, kind = EXTREMA.get(e.name, SUM), nm.kind_of(t)
+    how, kind = HOW[e.name], nm.kind_of(t)
     assert kind is not None, "a register holds it"
     long = not t.shape and is_partial(x, e)
     n = LONG if long else 1
@@ -444,28 +447,30 @@ def ended(em: Emitter, going: Going, is_open: bool) -> Plain:
 # --- primitives -----------------------------------------------------------------------------------
 
 
-def summed(
+def reduction(
     em: Emitter, e: ir.Prim, args: Sequence[Plain], t: ArrayType, so_far: nm.Arr | None = None
 ) -> Plain | None:
-    """The sum over axes."""
-    (x,) = args
-    kinds = nm.kind_of(type_of(x)), nm.kind_of(t)
-    if None in kinds or kinds[1] == "bool" or (kinds[0] in nm.FLOATS and kinds[0] != kinds[1]):
-        return None
-    return folded(em, args, *reduced(x, e), t, SUM, so_far)
+    """The sum, the product, the largest or the least over axes, or how many are true."""
+    (x,), how = args, HOW[e.name]
+    of, kind = nm.kind_of(type_of(x)), nm.kind_of(t)
+    if how is MAX or how is MIN:  # of nothing there is none
+        fits = of in nm.FLOATS and type_of(x).size > 0
+    elif e.name == "count_nonzero":
+        fits = of == "bool"
+    else:
+        complex_product = how is PRODUCT and kind == "c128"
+        fits = None not in (of, kind) and kind != "bool" and not complex_product
+        fits = fits and (of not in nm.FLOATS or of == kind)
+    return folded(em, args, *reduced(x, e), t, how, so_far) if fits else None
 
 
-def extreme(
-    em: Emitter, e: ir.Prim, args: Sequence[Plain], t: ArrayType, so_far: nm.Arr | None = None
-) -> Plain | None:
-    """The largest or the least over axes; of nothing there is none."""
-    (x,) = args
-    if nm.kind_of(type_of(x)) not in nm.FLOATS or not type_of(x).size:
-        return None
-    return folded(em, args, *reduced(x, e), t, EXTREMA[e.name], so_far)
+def how_many(em: Emitter, x: nm.Arr) -> Plain:
+    """How many of an array's booleans are true."""
+    axes = [Axis(n, (k,)) for n, k in zip(x.type.shape, steps_of(x), strict=True)]
+    return folded(em, [x], [], axes, ArrayType((), np.dtype(np.int64)))
 
 
-FOLDS = {"sum": summed, "ties": summed, "max": extreme, "min": extreme}
+FOLDS = dict.fromkeys(HOW, reduction)
 
 
 def reduced(x: Plain, e: ir.Prim) -> tuple[list[Axis], list[Axis]]:
@@ -664,4 +669,4 @@ def by_blas(
     return y
 
 
-__all__ = ["contracted", "extreme", "multiplied", "summed"]
+__all__ = ["contracted", "how_many", "multiplied", "reduction"]

@@ -44,6 +44,16 @@ def converted(em: Emitter, x: Num, kind: str) -> Num | None:
     return Num(kind, em.let(f"{how} {LLVM[x.kind]} {em.text(x)}{rest}"))
 
 
+def truncated(em: Emitter, x: Num) -> tuple[str, Num]:
+    """Whether a float fits an i64 without its fraction, and that; else zero."""
+    size = intrinsic("fabs")(em, x.kind, [x])
+    assert size is not None, "it is a float"
+    t, end, zero = LLVM[x.kind], *[em.text(constant(x.kind, c)) for c in (2.0**63, 0.0)]
+    fine = em.let(f"fcmp olt {t} {em.text(size)}, {end}")
+    inside = em.let(f"select i1 {fine}, {t} {em.text(x)}, {t} {zero}")
+    return fine, Num("i64", em.let(f"fptosi {t} {inside} to i64"))
+
+
 def between_complex(em: Emitter, x: Num, kind: str) -> Num | None:
     """A real number as a complex one, or whether a complex one is not zero."""
     if kind == "c128":
@@ -367,6 +377,21 @@ def is_a(test: str) -> Rule:
     return rule
 
 
+def is_end(end: float) -> Rule:
+    """Whether a float is that end of the floats."""
+
+    def rule(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+        (x,) = args
+        if x.kind not in FLOATS:
+            return None
+        return Num(
+            "bool",
+            em.let(f"fcmp oeq {LLVM[x.kind]} {em.text(x)}, {em.text(constant(x.kind, end))}"),
+        )
+
+    return rule
+
+
 def where(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
     """The second where the first is true, else the third."""
     c, a, b = converted(em, args[0], "bool"), *[converted(em, x, kind) for x in args[1:]]
@@ -447,6 +472,8 @@ RULES: dict[str, Rule] = {
     "sign": sign,
     "isnan": is_a("uno"),
     "isinf": is_a("oeq"),
+    "isposinf": is_end(math.inf),
+    "isneginf": is_end(-math.inf),
     "isfinite": is_a("olt"),
     "logical_not": truth(inverse),
     "logical_or": truth(either),
@@ -458,7 +485,20 @@ RULES: dict[str, Rule] = {
     "keep": keep,
     "attains": attains,
     **dict.fromkeys(
-        ("astype", "reshape", "broadcast_to", "permute_dims", "sum", "max", "min"), itself
+        (
+            "astype",
+            "reshape",
+            "broadcast_to",
+            "permute_dims",
+            "index",
+            "sum",
+            "prod",
+            "max",
+            "min",
+            "any",
+            "all",
+        ),
+        itself,
     ),
     "stop_gradient": itself,
     "checkpoint_name": itself,
