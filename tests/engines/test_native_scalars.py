@@ -161,6 +161,37 @@ def test_a_python_with_another_algorithm_is_not_imitated(name, monkeypatch):
         assert not asked(name)
 
 
+ROUNDED = np.array([
+    *SPECIAL, 2.675, 1.005, 0.125, 5e-324, 1e22, 1e292, 123456.789,
+    *np.random.default_rng(0).normal(size=200) * 1e3, *np.arange(-40, 40) / 8,
+])  # fmt: skip
+
+
+@pytest.mark.parametrize("decimals", [None, 0, 1, 2, -1, -3, 8, 9, 17, 22, -22, 23, -23])
+def test_rounding_to_decimals_is_numpys(decimals):
+    given = () if decimals is None else (decimals,)
+
+    def f(x):
+        return np.round(x, *given) + 0.5 * np.around(-x, *given)
+
+    program, called = same(f, ROUNDED)
+    inside = decimals is None or abs(decimals) <= 22
+    assert NATIVE.sites(program, called) == EXACT.sites(program, called) == (0 if inside else 2)
+    same(lambda x: np.round(x[3] * 2.0, *given), ROUNDED)
+    same(lambda x: np.exp(np.round(x * 3.0, *given)), ROUNDED[-200:].reshape(8, -1))  # a region
+    jitted = lineara.jit(f, engine="native")
+    with np.errstate(all="ignore"):
+        assert bits(jitted(ROUNDED)) == bits(f(ROUNDED))
+
+
+def test_rounding_of_other_kinds():
+    for decimals in (0, 2, -1):
+        whole = np.array([1, -15, 25, 34, 2**53 + 1])
+        same(lambda n, d=decimals: np.round(n, d), whole)
+        same(lambda x, d=decimals: np.round(x, d), ROUNDED[-200:].astype(np.float32))
+        same(lambda z, d=decimals: np.round(z, d), ROUNDED[-40:] * (1 - 2j))
+
+
 @pytest.mark.parametrize("axis", [0, 1, 2])
 @pytest.mark.parametrize("shape", [(3, 4, 5), (1, 7, 2), (6, 1, 1), (0, 2, 3), (2, 3, 0)])
 def test_running_sums(axis, shape):

@@ -21,7 +21,15 @@ from lineara.engines.native.formulas import FORMULAS
 from lineara.engines.native.matrices import OF_MATRICES, of_matrices
 from lineara.engines.native.orders import OF_LINES, of_lines, searched
 from lineara.engines.native.python_complex import pythons_complex
-from lineara.engines.native.scalars import RULES, Rule, converted, intrinsic, pythons, truncated
+from lineara.engines.native.scalars import (
+    RULES,
+    Rule,
+    converted,
+    intrinsic,
+    pythons,
+    rule_of,
+    truncated,
+)
 from lineara.engines.native.strided import (
     Plain,
     Spot,
@@ -63,7 +71,7 @@ def primitive(
     if name == "live_factor" and em.demand.trusts(e):
         return trusted(em, plain(held[1]), t)
     args = list(map(plain, held))
-    ordered = name in STRIDED or (name in RULES and name not in OF_ARRAYS)
+    ordered = name in STRIDED or (rule_of(e) is not None and name not in OF_ARRAYS)
     if not ordered and not all([isinstance(x, nm.Num) for x in at.values()]):
         at = dict(zip(at, em.in_order(at.values()), strict=True))
         args = [plain(at[v]) for v in e.args]
@@ -116,7 +124,7 @@ def of_numbers(
     if e.primitive.pythons:
         is_complex = "c128" in {kind, *[x.kind for x in args]}
         return (pythons_complex if is_complex else pythons)(em, e.name, kind, args, slow)
-    rule = RULES.get(e.name)
+    rule = rule_of(e)
     y = rule and rule(em, kind, args)
     return y or by_loop(em, e, args, t, kind)
 
@@ -135,7 +143,7 @@ def elementwise(
     if any([nm.kind_of(x.type) is None for x in arrays]):
         return None
     sure = t.ndim < 2 or (e.name not in APART and all([x.as_numpys for x in arrays]))
-    rule = rule or RULES.get(e.name)
+    rule = rule or rule_of(e)
     if rule is None:
         return by_loop(em, e, args, t, kind, into)
     with em.trial():
@@ -711,3 +719,8 @@ APART = {"real", "imag"}
 """What is every other number of an array to NumPy, and lies beside each other here."""
 STEPS = {"astype", "broadcast_to"}
 """What has a rule for numbers, though it has code of its own for arrays."""
+
+
+def step(e: ir.Prim) -> Rule | None:
+    """The rule that makes an array place by place, if there is one."""
+    return None if e.name in OF_ARRAYS and e.name not in STEPS else rule_of(e)

@@ -198,15 +198,15 @@ class Table:
     def stepped(self, e: ir.Prim, given: Sequence[Cells], t: ArrayType) -> Cells | None:
         """An elementwise primitive, cell by cell."""
         kind, key = nm.kind_of(t) or "", (e.name, repr(e.params))
-        has_rule = e.name in arrays.STEPS or (e.name in RULES and e.name not in arrays.OF_ARRAYS)
-        if not (has_rule or isinstance(e.primitive, Elementwise)):
+        rule = arrays.step(e)
+        if not (rule or isinstance(e.primitive, Elementwise)):
             return None
         args, axis = self.spread(given, t)
         if not args:
             return None
         made: list[Cell] = []
         for xs in zip(*[x.flat for x in args], strict=True):
-            y = self.step(key, kind, RULES[e.name], xs) if has_rule else None
+            y = self.step(key, kind, rule, xs) if rule else None
             y = self.called(e, kind, xs) if y is None else y
             if y is None:
                 return None

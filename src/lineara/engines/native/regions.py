@@ -20,7 +20,7 @@ from lineara.engines.native import arrays, folds
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.demand import has_values
 from lineara.engines.native.emit import Emitter
-from lineara.engines.native.scalars import RULES, itself
+from lineara.engines.native.scalars import itself, rule_of
 from lineara.engines.native.strided import Plain, Spot, at_offset, part, steps_in, steps_of
 from lineara.facts.primitive import Elementwise
 from lineara.facts.types import ArrayType
@@ -483,13 +483,14 @@ def is_whole(p: object) -> bool:
 
 def is_step(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType) -> bool:
     """Whether a primitive has code for numbers, place by place."""
-    if not (e.name in arrays.STEPS or (e.name in RULES and e.name not in arrays.OF_ARRAYS)):
+    rule = arrays.step(e)
+    if rule is None:
         return False
     if e.name == "broadcast_to" and em.exact and max([arrays.type_of(x).size for x in args]) > 1:
         return False
     kind = nm.kind_of(t)
     numbers = [em.load(x) if isinstance(x, nm.Arr) else x for x in args]
-    return kind is not None and RULES[e.name](em, kind, numbers) is not None
+    return kind is not None and rule(em, kind, numbers) is not None
 
 
 def number(em: Emitter, line: Line, args: list[nm.Num]) -> nm.Num:
@@ -500,7 +501,9 @@ def number(em: Emitter, line: Line, args: list[nm.Num]) -> nm.Num:
     trusted = len(line.reads) < len(e.args)
     if trusted:
         em.trust(args[0])
-    y = (itself if trusted else RULES[e.name])(em, kind, args)
+    rule = itself if trusted else rule_of(e)
+    assert rule is not None, "it has one"
+    y = rule(em, kind, args)
     assert y is not None, "it was tried before"
     return y
 

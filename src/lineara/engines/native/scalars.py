@@ -20,6 +20,7 @@ from lineara.engines.native.emit import Emitter
 from lineara.engines.native.formulas import FORMULAS, by_formula
 from lineara.engines.native.numbers import FLOATS, LLVM, Affine, Num, constant
 from lineara.engines.native.symbols import c_function
+from lineara.linear_a import syntax as ir
 
 Rule = Callable[[Emitter, str, Sequence[Num]], Num | None]
 Slow = Callable[[], Num]
@@ -505,6 +506,30 @@ RULES: dict[str, Rule] = {
     "compiled": lambda em, kind, args: args[0] if em.exact else constant(kind, True),
     **{name: compared(*how) for name, how in COMPARED.items()},
 }
+
+
+def rounded_to(decimals: Any = 0) -> Rule | None:
+    """To decimals, as NumPy has it: a multiple of a power of ten that is a f64."""
+    if not -22 <= decimals <= 22:
+        return None
+    there, back = ("fmul", "fdiv")[:: 1 if decimals > 0 else -1]
+
+    def rule(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+        (x,) = args
+        if kind != "f64" or x.kind != kind:
+            return x if kind == x.kind == "i64" and decimals >= 0 else None
+        power = em.text(constant(kind, 10.0 ** abs(decimals)))
+        scaled = Num(kind, em.let(f"{there} double {em.text(x)}, {power}"))
+        whole = intrinsic("rint")(em, kind, [scaled])
+        return whole and Num(kind, em.let(f"{back} double {em.text(whole)}, {power}"))
+
+    return rule
+
+
+def rule_of(e: ir.Prim) -> Rule | None:
+    """The rule of a primitive with its parameters, if it has one."""
+    return rounded_to(**e.params) if e.name in ("round", "around") else RULES.get(e.name)
+
 
 # --- Python's own ---------------------------------------------------------------------------------
 
