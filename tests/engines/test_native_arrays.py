@@ -386,6 +386,25 @@ def test_positions_on_several_axes_are_numpys(seed):
     ] == []
 
 
+SOME = np.array([True, False, True])
+OF_VIEWS = {
+    "rows of a transpose": lambda x: x.T[np.array([2, 0])],
+    "a part at positions": lambda x: x[::2, 1:][np.array([1, 0]), np.array([0, 1])],
+    "some columns backwards": lambda x: x[:, ::-1][:, SOME],
+    "some rows of a transpose": lambda x: x.T[SOME] * 2.0,
+}
+
+
+@pytest.mark.parametrize("case", OF_VIEWS)
+def test_what_is_taken_of_a_view_at_known_positions_is_read_where_it_lies(case):
+    f, x = OF_VIEWS[case], np.arange(12.0).reshape(4, 3)
+    for g in (f, lineara.grad(lambda x: np.sum(f(x) ** 2))):
+        p = lineara.trace(g, x)
+        (y,) = agree(p.program, p.name, *p.operands((x,)), engines=[NATIVE])
+        np.testing.assert_array_equal(y, g(x))
+        assert not NATIVE.code(p.program, p.name).sites
+
+
 @pytest.mark.parametrize("write", ["put", "accum"])
 def test_what_is_written_at_positions_that_are_values(write):
     def f(x, i, v):

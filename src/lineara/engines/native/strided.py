@@ -157,9 +157,8 @@ def spot(
         begin = address(part) - address(base)
         start = offset_of(em, start, nm.constant("i64", begin))
         return Spot(start, part.shape, part.strides)
-    if x.strides is not None:
-        return None
-    table = np.arange(x.type.size).reshape(shape)[tuple(fixed)]
+    apart = zip(steps, np.indices(shape, sparse=True), strict=True)
+    table = sum([k * i for k, i in apart], np.zeros(shape, int))[tuple(fixed)]
     return Spot(start, table.shape, (), np.ascontiguousarray(table))
 
 
