@@ -102,6 +102,22 @@ def test_what_is_called_back_takes_and_gives_products_and_numbers_that_no_regist
     assert "cos" not in code.text
 
 
+KNOWN_CASTS = """
+def f(x: f32;) -> (f32;) =
+  let k: f64 = 0.1 in let q: bool = true in
+  let a: f32 = astype[dtype=f32](k) in let b: f32 = astype[dtype=f32](q) in
+  let y: f32 = x * a in y + b
+"""
+
+
+def test_a_number_that_is_known_is_cast_before_the_run():
+    p = program(KNOWN_CASTS)
+    agree(p, "f", np.float32(0.3))
+    plain = program("def f(x: f32;) -> (f32;) = x * x")
+    casts = [NATIVE.code(q, "f").text.count(" to float") for q in (p, plain)]
+    assert casts[0] == casts[1]
+
+
 CROSSED = """
 def g(x: f64[3];) -> (f64[3], f64[3];) =
   let a: f64[3] = x * x in let b: f64[3] = sin(a) in let c: f64[3] = a + b in (b, c;)
@@ -288,7 +304,21 @@ def endless(x):
     return total
 
 
-@pytest.mark.parametrize(("f", "shape"), [(deep, (2, 3, 4)), (endless, (2, 3))])
+def branching(x):
+    total = 0.1
+    for i in range(4):
+        for j in range(11):
+            if total > x[i, j]:
+                total = np.sin(total) * x[i, j]
+            else:
+                total = total * total
+                total = total + x[i, 0]
+    return total
+
+
+@pytest.mark.parametrize(
+    ("f", "shape"), [(deep, (2, 3, 4)), (endless, (2, 3)), (branching, (4, 11))]
+)
 def test_tapes_of_loops_in_three_levels(f, shape):
     x = np.abs(rng.normal(size=shape))
     p = lineara.jit(lineara.grad(f)).program(x)
@@ -380,8 +410,8 @@ def test_powers_of_numbers_with_known_exponents_are_pythons(k):
 # --- what asks nobody -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n", [2, 3, 5])
-@pytest.mark.parametrize("f", ["det", "inv", "cholesky", "solve"])
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+@pytest.mark.parametrize("f", ["det", "inv", "cholesky", "solve", "slogdet"])
 def test_factors_of_small_matrices_ask_nobody(f, n):
     """Python is there for matrices that have none."""
     a = rng.normal(size=(n, n))
@@ -390,7 +420,9 @@ def test_factors_of_small_matrices_ask_nobody(f, n):
     g = lineara.jit(lambda *args: np.sum(getattr(np.linalg, f)(*args)), engine="native")
     assert np.allclose(g(*args), np.sum(getattr(np.linalg, f)(*args)), rtol=1e-12)
     assert not [s for s in lineara.explain(g, *args).machine_code if "called back" in s]
-    agree(*definition(g, *args))
+    p = definition(g, *args)
+    agree(*p)
+    assert not [name for name in NATIVE.code(*p[:2]).addresses if name.startswith("lapack.")]
 
 
 def definition(jitted, *args):

@@ -217,6 +217,19 @@ def test_operands_lie_as_they_like_and_are_not_written():
         np.testing.assert_array_equal(given[1], turned)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("case", ["solve", "triangle"])
+def test_operands_in_c_order_last_until_all_matrices_are_made(case, turned):
+    """A result of the same size has no memory of a copy that is still to be read."""
+
+    def f(a, p):
+        b = np.swapaxes(a, -1, -2) if turned else a
+        of = np.swapaxes(p, -1, -2)
+        return np.linalg.solve(of, b) if case == "solve" else scipy.linalg.solve_triangular(of, b)
+
+    asks_nobody(f, *(drawn(3, (3,)) if case == "solve" else drawn(26)))
+
+
 def test_stacks_of_different_shapes_meet():
     p, q = drawn(3, (4, 1))[1], drawn(3, (2,))[1]
     asks_nobody(lineara.grad(lambda a, q: np.sum(np.linalg.solve(a, q)), argnums=(0, 1)), p, q)

@@ -5,6 +5,7 @@ import pytest
 from test_native import EXACT, NATIVE, agree
 
 import lineara
+from lineara.engines.native.orders import LONG
 
 pytest.importorskip("llvmlite")
 
@@ -79,6 +80,29 @@ def test_kept_axes_and_what_is_sorted():
         p = lineara.trace(g, x)
         agree(p.program, p.name, *p.operands((x,)), engines=[NATIVE])
         assert not orders(p, NATIVE)
+
+
+@pytest.mark.parametrize("n", [LONG, LONG + 1])
+def test_long_lines_are_sorted_by_numpy(n):
+    p = lineara.trace(lambda x: np.argsort(x, kind="stable"), np.cos(np.arange(n)))
+    assert len(orders(p, NATIVE)) == (n > LONG)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: np.argsort(x, None, kind="stable"),
+        lambda x: np.argsort(x, axis=1),
+        lambda x: np.any(x > 0.9, axis=(0, 1)),
+        lambda x: np.argmax(x, axis=0, keepdims=True),
+    ],
+)
+@pytest.mark.parametrize("n", [1, 4])
+def test_what_is_read_of_several_lines_is_numpys(f, n):
+    x = np.cos(np.arange(n * 5.0)).reshape(n, 5)
+    p = lineara.trace(f, x)
+    (y,) = agree(p.program, p.name, *p.operands((x,)), engines=[NATIVE])
+    np.testing.assert_array_equal(y, f(x))
 
 
 def test_nothing_has_no_extreme_place():

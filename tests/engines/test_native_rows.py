@@ -286,6 +286,17 @@ def test_each_line_of_rows_is_in_one_region_with_those_around_it(line, kind, mon
         assert len(told[0].partition("stored: ")[2].split(", ")) == 1
 
 
+def test_what_is_added_where_rows_were_read_lies_in_no_memory(monkeypatch):
+    """Terms of a sum at positions are numbers of a row, as what is read there is."""
+    monkeypatch.setattr(rows, "MANY", 20)
+    monkeypatch.setattr(row_blocks, "BLOCK", 64)
+    f = of_lines(lambda y, z, w, t, a, p: scattered(a, z + t[a]))
+    args = Random(2, N).arguments("float64")
+    assert len(check(f, args, monkeypatch)) == 1
+    p, engine, _ = compiled(f, args)
+    assert engine.code(p.program, p.name).workspace == 0
+
+
 @pytest.mark.parametrize(
     ("axis", "keepdims"), [(0, False), (0, True), (None, True), ((0, 2), False)]
 )
@@ -316,6 +327,7 @@ REGIONS = {  # how many regions there are, which begin where something moves and
     "numbers of a line at positions": (1, lambda x, w, t, a, p: (t[:, 1] * 2.0)[a] ** 2 + 1.0),
     "after a branch": (3, after_a_branch),
     "what is read is folded": (0, lambda x, *_: x[:, 1:].sum(axis=0) * x[:, 1:].max(axis=0)),
+    "parts of rows, backwards": (1, lineara.grad(lambda x, *_: np.sum(x[:, 1:3] * x[:, :2] ** 2))),
     "nothing moves": (0, lambda x, w, *_: (x * w[0] + 1.0) / (2.0 + x * x)),
 }
 
@@ -325,7 +337,19 @@ def test_where_regions_begin(name, monkeypatch):
     monkeypatch.setattr(rows, "MANY", 20)
     monkeypatch.setattr(row_blocks, "BLOCK", 64)
     count, f = REGIONS[name]
-    assert len(check(f, Random(2, N).arguments("hard"), monkeypatch)) == count
+    told = check(lambda *args: [f(*args)], Random(2, N).arguments("hard"), monkeypatch)
+    assert len(told) == count
+    assert not told or len(told[-1].partition("stored: ")[2].split(", ")) == 1
+
+
+@pytest.mark.parametrize(("n", "regions"), [(5, 1), (6, 2)])
+def test_a_table_of_more_numbers_than_a_narrow_row_has_is_no_line(n, regions, monkeypatch):
+    def f(x, w, *_):
+        y = x[:, 3:0:-1] * w
+        return [y[:, ::-1] + y * np.stack([w] * n)[2]]
+
+    monkeypatch.setattr(rows, "MANY", 20)
+    assert len(check(f, Random(2, N).arguments("hard"), monkeypatch)) == regions
 
 
 # --- positions that are not there -----------------------------------------------------------------

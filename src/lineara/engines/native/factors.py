@@ -259,9 +259,9 @@ def factored(em: Emitter, e: ir.Prim, args: Sequence[Plain]) -> tuple[nm.Arr, st
 
 def solved(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType, slow: Slow) -> nm.Held:
     """X with A X = B, or with the transpose of A."""
-    if len(args) != 2 or not suits(*args) or not t.size:
+    if not suits(*args) or not t.size:
         return None
-    _, b = args
+    b = args[1]
     lu, pivots, bad = factored(em, e, args)
     y = copied(em, b, [lu, *args])
     with unless(em, bad, y, [lu, *args], slow):
@@ -272,7 +272,7 @@ def solved(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType, slow: Slow)
 
 def inverted(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType, slow: Slow) -> nm.Held:
     """The inverse; times the determinant, if that is asked for."""
-    if len(args) != 1 or not suits(*args):
+    if not suits(*args):
         return None
     n = t.shape[0]
     lu, pivots, bad = factored(em, e, args)
@@ -327,7 +327,7 @@ def determinant(em: Emitter, lu: nm.Arr, pivots: str, what: str = "det") -> nm.N
 
 def determined(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType, slow: Slow) -> nm.Held:
     """The determinant, its sign, or the logarithm of its size."""
-    if len(args) != 1 or not suits(*args):
+    if not suits(*args):
         return None
     lu, pivots, bad = factored(em, e, args)
 
@@ -344,7 +344,7 @@ def determined(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType, slow: S
 def adjugated(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType, slow: Slow) -> nm.Held:
     """det(A) A^-1, of 2 x 2 and 3 x 3 matrices from products of elements."""
     n = t.shape[0] if t.ndim == 2 else 0
-    if len(args) != 1 or not suits(*args) or n not in (2, 3):
+    if not suits(*args) or n not in (2, 3):
         return inverted(em, e, args, t, slow)
     with em.kept(args):
         (a,) = em.in_order(args)

@@ -276,9 +276,7 @@ def tangent(em: Emitter, n: int, adjoint: bool) -> Function:
     """s becomes X with X L^T + L X^T = S; or what the adjoint of that map makes of it."""
     f = OfMatrix(em, f"tangent.{n}.{adjoint}", "as", True, n)
     f.zero_on_diagonal(n)
-    if adjoint:
-        f.lower(n, "%s", n)
-    else:
+    if not adjoint:  # which reads one triangle alone
         f.symmetric(n, "%s", n)
     (_adjoint if adjoint else _tangent)(f, n, 0, n, 3)
     return f
@@ -322,7 +320,6 @@ def _adjoint(f: OfMatrix, n: int, at: int, k: int, more: int) -> None:
     f.added(below[1], -2.0, last, below[0], (False, False), (rest, h, rest), n)
     f.divided(False, True, False, low, below[1], (rest, h), (n, n))
     f.added(c, -1.0, below[1], below[0], (True, False), (h, h, rest), n)
-    f.lower(h, c, n)
     _adjoint(f, n, at, h, more - 1)
     with f.loop("0", str(rest)) as i, f.loop("0", str(h)) as j:
         place = f.place(below[1], n, i, j)

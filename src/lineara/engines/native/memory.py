@@ -49,7 +49,7 @@ class Memory(Code):
         self.choices: list[tuple[nm.Choice, nm.Read, Sequence[nm.Round]]] = []  # that are open
         self.slots: list[nm.Buffer] = []
         self.arenas: list[nm.Arena] = []
-        self.kept_arenas: set[nm.Arena] = set()  # arenas whose rows an enclosing loop keeps
+        self.kept_arenas: set[nm.Buffer] = set()  # where rows lie that an enclosing loop keeps
         self.emptied: list[tuple[int, str, list[nm.Arena]]] = []  # lines where others are emptied
         self.apart: frozenset[str] = frozenset()  # definitions that are functions
         self.in_blocks = False  # whether loops over places are parts of a larger one

@@ -135,7 +135,7 @@ class Rows:
         """A stack as a part of a row: its columns move to larger ones, unless they are arenas."""
         value = value._replace(row=self.told(value.row))
         n = value.round.n
-        self.em.kept_arenas.update(arenas(value.row))
+        self.em.kept_arenas.update(nm.buffers(value.row))
         if n is None:
             return value._replace(n=self.stored(value.n), base=self.stored(value.base))
         if any([isinstance(c.buffer, nm.Arena) for c, _ in columns(value.row)]):
@@ -255,11 +255,6 @@ def columns(row: nm.Held, times: int = 1) -> Iterator[tuple[nm.Column, int]]:
             yield from columns(item, times)
         if row.round.n is not None:  # else its columns are arenas
             yield from columns(row.row, times * row.round.n)
-
-
-def arenas(row: nm.Held) -> Iterator[nm.Arena]:
-    """The arenas in a row."""
-    yield from [b for b in nm.buffers(row) if isinstance(b, nm.Arena)]
 
 
 def replaced(row: nm.Held, by: dict[nm.Column, nm.Column]) -> nm.Held:
