@@ -1,5 +1,6 @@
 """`int`, `round` and `math` of staged numbers: whole numbers that a program calculates."""
 
+import itertools
 import math
 
 import numpy as np
@@ -233,3 +234,20 @@ def test_what_no_whole_number_is_is_known_outside_of_loops():
 
     assert (f(3), f(2**62)) == (4, 2**62 + 1)
     assert f.captures == 1
+
+
+def test_isclose_is_pythons_with_tolerances_that_are_computed():
+    numbers = [0.0, 1.0, 1 + 1e-10, 1.1, -1.0, math.inf, -math.inf, math.nan, 1e300, 5e-324]
+
+    def close(a, b, t):
+        return math.isclose(a, b), math.isclose(a, b, rel_tol=t, abs_tol=t / 2)
+
+    program = lineara.jit(close)
+    for a, b, t in itertools.product(numbers, numbers, (0.0, 0.3, math.inf, math.nan)):
+        got = program(a, b, t)
+        assert got == close(a, b, t)
+        assert [*map(type, got)] == [bool, bool]
+    with pytest.raises(ValueError, match="tolerances must be non-negative"):
+        program(1.0, 2.0, -1.0)
+    with pytest.raises(ValueError, match="tolerances must be non-negative"):
+        lineara.jit(lambda a: math.isclose(a, 1.0, abs_tol=-1.0))(2.0)

@@ -269,3 +269,43 @@ def test_an_array_without_axes_is_written_in_code():
     for a, b in zip(f(X), written(X), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-14)
     assert not [row for row in lineara.explain(f, X).machine_code if "called back" in row]
+
+
+NUMBERS = np.array([0.0, 1.0, 1 + 1e-9, 1 + 1e-6, np.inf, -np.inf, np.nan, 5e-9, -1e300, 1e-7])
+
+
+def closeness(a, b):
+    square = a.reshape(10, 10)
+    return (
+        np.isclose(a, b), np.isclose(a, b, rtol=0.1), np.isclose(a, b, atol=1e-3, equal_nan=True),
+        np.allclose(a, b), np.allclose(a, a[:1], equal_nan=True), np.array_equal(a, a),
+        np.array_equal(a, a, equal_nan=True), np.array_equal(a, b), np.array_equal(a, a[:3]),
+        np.isclose(a[1], b[2]), np.allclose(a, 1.0, 1e-3), np.isclose(square, b[:10]),
+        np.isclose(square.T, b[:10]), np.isclose(np.arange(100), a),
+        np.allclose(np.arange(3), np.arange(3)), np.array_equal(np.arange(3), a[:3]),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["native", "native exact"])
+def test_closeness_of_arrays_is_numpys_and_code(engine):
+    f, a = lineara.jit(closeness, engine=engine), np.arange(100.0)
+    pairs = [tuple(map(np.ravel, np.meshgrid(NUMBERS, NUMBERS))), (a, a), (a, a + 1e-9)]
+    with np.errstate(all="ignore"):
+        for x, y in pairs:
+            for got, expected in zip(f(x, y), closeness(x, y), strict=True):
+                np.testing.assert_array_equal(got, expected)
+                assert np.asarray(got).dtype == bool
+    assert not [row for row in lineara.explain(f, a, a).machine_code if "called back" in row]
+
+
+def test_a_loop_until_values_are_close_is_code():
+    def root(x):
+        y, before = x, x + 1
+        while not (np.allclose(y, before) and math.isclose(y[0], before[0], rel_tol=1e-14)):
+            before = y
+            y = y - (y * y - x) / (2 * y)
+        return y.sum()
+
+    f, at = lineara.jit(lineara.grad(root), engine="native"), np.array([1.5, 3.0])
+    np.testing.assert_allclose(f(at), 0.5 / np.sqrt(at), rtol=1e-12)
+    assert not [row for row in lineara.explain(f, at).machine_code if "called back" in row]

@@ -32,6 +32,7 @@ from lineara.facts.primitive import (
 )
 from lineara.facts.types import ArrayType, is_complex, type_of
 from lineara.ops.elementwise import over
+from lineara.ops.value_checks import checked
 
 PLAIN = np.ndarray | np.generic | float | int | complex
 FLOATS: set[type] = {float, np.float64}
@@ -370,12 +371,11 @@ for _name, _act in OPERATORS.items():
 
 GIVES: dict[str, Any] = {f"math_{name}": int for name in ("floor", "ceil", "trunc", "round")}
 # Those whose base is another function, or differs by more than two in the last place.
-EVERYWHERE = {"math_remainder", "math_isclose", "cmath_isclose", "math_gamma", "math_lgamma"}
+EVERYWHERE = {"math_remainder", "cmath_isclose", "math_gamma", "math_lgamma"}
 EVERYWHERE |= {"math_round_to"}
 OF_MATH = """
 acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp2 expm1 fmod gamma lgamma log
-log1p log10 log2 sin sinh sqrt tan tanh ldexp hypot floor ceil trunc isclose pow remainder degrees
-radians
+log1p log10 log2 sin sinh sqrt tan tanh ldexp hypot floor ceil trunc pow remainder degrees radians
 """
 OF_CMATH = "exp log log10 sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh isclose"
 BASES = {"degrees": "rad2deg", "radians": "deg2rad", "pow": "power"}
@@ -465,6 +465,23 @@ def log(x, base=None):
     if base is None:
         return number
     return op("python_divide")(number, op("math_log")(_real(base)))
+
+
+@_in_programs(math.isclose)
+def isclose(a, b, *, rel_tol=1e-09, abs_tol=0.0):
+    """Whether two numbers are no further apart than the tolerances."""
+    x, y, relative, absolute = [_real(v) for v in (a, b, rel_tol, abs_tol)]
+    negative = op("logical_or")(relative < 0.0, absolute < 0.0)
+    if isinstance(negative, Box):
+        x = checked(x, negative, ValueError, "tolerances must be non-negative")
+    else:
+        math.isclose(0.0, 0.0, rel_tol=relative, abs_tol=absolute)  # raises math's exception
+    apart = abs(y - x)
+    near = [apart <= abs(relative * y), apart <= abs(relative * x), apart <= absolute]
+    finite = op("logical_and")(op("isfinite")(x), op("isfinite")(y))
+    return op("logical_or")(
+        op("equal")(x, y), op("logical_and")(finite, functools.reduce(op("logical_or"), near))
+    )
 
 
 _FAR = 2**15  # beyond which a power of two is infinite or zero

@@ -15,6 +15,7 @@ import numpy as np
 from lineara.engines.interpreter import Machine
 from lineara.engines.native import folds, running
 from lineara.engines.native import numbers as nm
+from lineara.engines.native.closeness import CLOSE, close
 from lineara.engines.native.code import Code
 from lineara.engines.native.emit import Emitter
 from lineara.engines.native.formulas import FORMULAS
@@ -84,7 +85,9 @@ def primitive(
         if "bool" in kinds or (name.startswith("math_") and "i64" in kinds):
             raise nm.Refused(f"it has {name} of numbers that are no floats")
     y: nm.Held = None
-    if len(numbers) == len(args) and kind is not None and not t.shape:
+    if name in CLOSE:
+        y = close(em, e, args, t)
+    elif len(numbers) == len(args) and kind is not None and not t.shape:
         y = of_numbers(em, e, numbers, at, kind, t)
     elif name in OF_ARRAYS:
         y = OF_ARRAYS[name](em, e, args, at, t)
@@ -711,7 +714,7 @@ OF_ARRAYS: dict[str, Shaping] = {
     "cumsum": by_fold(running.summed),
     "searchsorted": sought,
 }
-STRIDED = {*folds.HOW, "matmul", "einsum", "correlate", "convolve", "cumsum",
+STRIDED = {*folds.HOW, *CLOSE, "matmul", "einsum", "correlate", "convolve", "cumsum",
            "permute_dims", "index", "broadcast_to", "concat", "stack", "scatter", *OF_LINES,
            *OF_MATRICES}  # fmt: skip
 """What reads arrays whose places are any number of elements apart."""
