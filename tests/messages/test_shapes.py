@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import lineara
-from lineara import grad, jvp, vjp
+from lineara import grad, jvp, vjp, vmap
 from lineara.facts.primitive import op
 
 A = np.ones((3, 4))
@@ -744,3 +744,36 @@ def test_a_position_beyond_the_end_as_a_program_runs(said, way, engine):
         f"{shape}: index 7 is out of bounds for axis {axis} with size 3"
     )
     assert re.sub(r":\d+", ":N", line) == "  at test_shapes.py:N: return x[0] * x[i] * x[1]"
+
+
+def read_first(x, i):
+    return np.linalg.inv(x)[i] * x[0]
+
+
+def read_second(x, i):
+    return np.linalg.inv(x)[i] * x[0]
+
+
+@pytest.mark.parametrize("way", ["lanes", "gradients", "coefficients"])
+@pytest.mark.parametrize("engine", ["native", "interpreter"])
+def test_functions_of_one_text_name_their_own_lines(way, engine):
+    def run(f, x, i):
+        if way == "lanes":
+            return lineara.jit(vmap(f, (0, None)), engine=engine)(np.stack([x, x]), i)
+        if way == "gradients":
+            with lineara.engine(engine):
+                return grad(lambda x: f(x, i).sum(), policy="recompute_all")(x)
+
+        def along(x, i):
+            return lineara.taylor(lambda y: f(y, i), x, [np.ones_like(x)], 2)
+
+        return lineara.jit(along, engine=engine)(x, i)
+
+    for f in (read_first, read_second):
+        own = f"test_shapes.py:{f.__code__.co_firstlineno + 1}"
+        with pytest.raises(IndexError) as e:
+            run(f, np.eye(2), 7)
+        assert own in str(e.value)
+        with pytest.raises(np.linalg.LinAlgError) as e:
+            run(f, np.zeros((2, 2)), 1)
+        assert own in e.value.__notes__[0]

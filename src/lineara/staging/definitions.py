@@ -337,6 +337,7 @@ class Same:
         every = [leaf for d in whole.defs.values() for leaf in leaves(d.body)]
         prims = [leaf for leaf in every if isinstance(leaf, Prim)]
         lines = [p.params.get("line") for p in prims if p.primitive.raised]
+        lines += [v.line for d in whole.defs.values() for v in binders(d)]
         effects = [id(p.params["effect"]) for p in prims if p.primitive.acts]
         return cls(f"{name} in {whole}, {lines}, {effects}", whole, name)
 
