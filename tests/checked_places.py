@@ -63,11 +63,11 @@ define internal i64 @lineara.left(ptr %p, ptr %base, i64 %size) {
   ret i64 %rest
 }
 """
-STATUS = """  %told = load i32, ptr %code
+STATUS = """  %ended = load i32, ptr %code
   %was = load i32, ptr @lineara.odd
   store i32 0, ptr @lineara.odd
   %bad = icmp ne i32 %was, 0
-  %status = select i1 %bad, i32 1, i32 %told"""
+  %status = select i1 %bad, i32 1, i32 %ended"""
 OPEN = re.compile(r'define internal (\S+) @"?([\w.]+)"?\((.+)\) (?:noinline )?\{$')
 OWN = re.compile(
     r"(define internal .+ @(of\d+|asks|piece\d+)\((.+)\) "

@@ -118,3 +118,11 @@ def test_a_tape_grows_before_it_is_full(looking):
     f = lineara.jit(gradient, engine="native exact")
     with raises("bytes 0 to 7 of 0"):
         f(3.0)
+
+
+def test_a_recursion_is_looked_at_too():
+    def down(x, n):
+        return x[n] if n < 1 else np.sin(down(x, n - 1)) * x[n]
+
+    f = lineara.jit(down, engine="native")
+    assert np.isclose(f(X, 2), down(X, 2))

@@ -278,6 +278,22 @@ def test_what_is_read_of_an_array_that_stays_is_not_on_the_tape():
     assert len(code.taped) == 2  # sin and cos of the total
 
 
+@pytest.mark.parametrize("later", [False, True])
+def test_what_is_stored_over_within_the_loop_is_on_the_tape(later):
+    def f(x):
+        u, total = x * 1.0, 0.3
+        for i in range(1, N):
+            for j in range(i):
+                total = np.sin(total) * u[j]
+            u[i - later] = total
+        return total + u @ x
+
+    p = lineara.jit(lineara.grad(f)).program(X)
+    agree(p.program, p.name, X, engines=[NATIVE])
+    code = lowered(p.program, p.name, True, False)
+    assert len(code.taped) == 3 + later  # sin, cos, where rows begin, and what is stored over
+
+
 def nest(bounds, at, steps):
     """Three loops, the bounds of each affine in the rounds around it."""
     (a, b), (c, d, e, f), (g, h, k) = bounds

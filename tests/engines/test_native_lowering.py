@@ -52,6 +52,23 @@ def test_a_branch_whose_condition_is_known_is_the_only_one_that_is_emitted():
     assert code.leaves == 10
 
 
+ADDED = """
+type either = [f64 | f64]
+def one(x: f64, y: f64;) -> (f64;) = sin(x) * y
+def other(x: f64, y: f64;) -> (f64;) = x * y
+def f(x: f64;) -> (f64;) =
+  let a: either = inj[1, either](x) in let b: either = inj[1, either](x) in
+  let c = a + b in case c of one | other with (x;)
+"""
+
+
+def test_a_sum_of_one_alternative_is_that_alternative():
+    p = program(ADDED)
+    assert agree(p, "f", 3.0) == (18.0,)
+    text = NATIVE.code(p, "f").text
+    assert not re.search(r"smax|sin|switch", text)
+
+
 CHOICE = """
 def twice(x: f64, y: f64;) -> (f64;) = let (;) = drop(y) in x + x
 def minus(x: f64, y: f64;) -> (f64;) = x - y

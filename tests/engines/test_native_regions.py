@@ -1,5 +1,6 @@
 """Lines that are fused: the same bits as each line alone, in less memory, and told."""
 
+import itertools
 import math
 import random
 import re
@@ -14,13 +15,14 @@ from lineara.engines import run
 from lineara.engines.native import Native, emitted, lower, regions
 from lineara.engines.native.emit import Emitter
 from lineara.engines.native.lower import Lowered, Lowering, lowered
+from lineara.linear_a import syntax as ir
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
 
 pytest.importorskip("llvmlite")
 
 rng = np.random.default_rng(17)
-EXACT = Native(exact=True)
+EXACT, NATIVE = Native(exact=True), Native()
 
 
 def agree(f, *args):
@@ -250,6 +252,33 @@ def test_known_sums_are_those_of_their_axes(axis, keepdims, shape):
     agree(lineara.grad(f), rng.normal(size=shape))
 
 
+@pytest.mark.parametrize("spread", [(), (1,), (3,), (1, 1), (1, 3), (4, 1), (4, 3)])
+def test_a_known_sum_is_scaled_by_what_is_the_same_along_its_axes(spread):
+    x, c = rng.normal(size=(4, 3)), rng.normal(size=spread)
+    steps = np.broadcast_to(c, x.shape).strides
+    for axes, first, second in itertools.product(
+        [(0,), (1,), (0, 1)], [True, False], [True, False]
+    ):
+        ends = [np.sum(x, axes, keepdims=k).shape for k in (first, second)]
+        types = ["f64[" + ",".join(map(str, shape)) + "]" for shape in (*ends, spread)]
+        p = parse(f"""
+            def f(x: f64[4,3], c: {types[2]};) -> ({types[0]}, {types[1]};) =
+              let s = sum[axis={axes}, keepdims={str(first).lower()}](x) in
+              let b = broadcast_to[shape=(4, 3)](c) in
+              let p = x * b in
+              let t = sum[axis={axes}, keepdims={str(second).lower()}](p) in
+              (s, t;)
+        """)
+        assert lower.known_sums(p, "f", lambda e: False).defs["f"].body is p.defs["f"].body
+        known = lower.known_sums(p, "f", lambda e: True)
+        leaves = ir.leaves(known.defs["f"].body)
+        sums = [e for e in leaves if isinstance(e, ir.Prim) and e.name == "sum"]
+        assert len(sums) == 1 + any([steps[i] for i in axes])
+        s, t = run(known, "f", x, c, engine="interpreter").results
+        assert (np.shape(s), np.shape(t)) == (*ends,)
+        assert np.allclose(t, np.sum(x * c, axes, keepdims=second))
+
+
 @pytest.mark.parametrize("large", [1.0, 1e308])
 def test_a_known_sum_that_is_infinite_is_in_doubt(large):
     def f(x):  # the sum is infinite, and its logarithm's cotangent zero
@@ -279,10 +308,10 @@ def test_a_region_is_told():
     assert told == "fused: f: v, v2, v3, v4 over 20,000 rows, 800 at a time; stored: none"
 
 
-def told_of(text):
+def told_of(text, engine=NATIVE):
     """Which lines of a definition are fused, and the bytes of its workspace."""
     p = check(parse(text))
-    code = lowered(p, *Native().key(p, "f"))
+    code = lowered(p, *engine.key(p, "f"))
     return [words for words, _ in code.fused], code.workspace
 
 
@@ -313,12 +342,48 @@ def f(x: f64[200];) -> (f64[200,3], f64[200];) =
     assert told == ["f: y, z over 200 rows; stored: y, z"]
 
 
+def test_a_number_in_all_rows_is_a_line_of_exact_code_too():
+    told, _ = told_of(
+        """
+def f(x: f64[200], k: f64;) -> (f64[200];) =
+  let y = x * x in let b = broadcast_to[shape=(200,)](k) in let z = y * b in (z;)
+""",
+        EXACT,
+    )
+    assert told == ["f: y, b, z over 200 rows; stored: z"]
+
+
+def test_factors_of_a_region_that_are_not_finite_are_in_doubt():
+    g = lineara.grad(lambda x: np.sum(np.where(x > 0.0, np.sqrt(x), 0.0)))
+    x = np.linspace(0.1, 1.0, 2000)
+    odd = np.array([0.0, -1.0, *x[2:]])
+    told, (doubted,) = regions_and_results((g, (odd,)), NATIVE)
+    assert len(told) == 1
+    assert np.array_equal(doubted, lineara.jit(g, engine="interpreter")(odd))
+
+
 def test_a_chain_of_calls_needs_memory_for_two_blocks():
     def chain(n):
         lines = [f"let x{i + 1}: f64[4000] = tanh(x{i}) in" for i in range(n)]
         return told_of(f"def f(x0: f64[4000];) -> (f64[4000];) = {' '.join(lines)} (x{n};)")[1]
 
     assert chain(2) < chain(3) == chain(4) == chain(8)
+
+
+def test_a_chain_of_calls_in_narrow_rows_needs_memory_for_two_blocks():
+    def chain(n):
+        lines = [f"let x{i + 1} = tanh(x{i}) in" for i in range(n)]
+        (told,), size = told_of(f"""
+def f(x0: f64[4000,3];) -> (f64[4000,3];) =
+  {" ".join(lines)}
+  let a = index[at=(:, 0:1)](x{n}) in let b = index[at=(:, 1:3)](x{n}) in
+  let s = sum[axis=(1,), keepdims=true](b) in let c = a * s in
+  let d = broadcast_to[shape=(4000,3)](c) in d * x{n}
+""")
+        assert "narrow rows, 160 at a time" in told
+        return size
+
+    assert chain(1) == chain(2) == chain(8)
 
 
 def test_what_is_called_back_is_called_once_for_all_rows(small_blocks):

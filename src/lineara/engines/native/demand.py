@@ -150,8 +150,6 @@ class Demand:
         """How many results an expression has."""
         while isinstance(e, ir.Block):
             e = e.leaf
-        if isinstance(e, ir.Ret | ir.Copy):
-            return len(e.args)
         return 0 if isinstance(e, ir.Drop) else len(sum(self.judge.leaf(e), ()))
 
 

@@ -144,9 +144,7 @@ class Emitter(Memory):
         """What the interpreter makes of a definition that is not lowered."""
         raise NotImplementedError
 
-    def body(
-        self, name: str, values: Sequence[nm.Held], wanted: Sequence[bool] | None
-    ) -> list[nm.Held]:
+    def body(self, name: str, values: Sequence[nm.Held], wanted: Sequence[bool]) -> list[nm.Held]:
         """The body of a definition on values."""
         d = self.program.defs[name]
         if name not in self.deaths:
@@ -168,12 +166,11 @@ class Emitter(Memory):
         env: dict[ir.Var, nm.Held],
         types: Sequence[Type],
         dying: Deaths,
-        wanted: Sequence[bool] | None,
+        wanted: Sequence[bool],
     ) -> list[nm.Held]:
         """The bindings in order, then the values of the leaf."""
         *rows, at_last = dying[block]
-        wanted = (True,) * len(types) if wanted is None else tuple(wanted)
-        needed, runs = self.demand.block(block, wanted)
+        needed, runs = self.demand.block(block, tuple(wanted))
         left = set(runs)  # those that are not emitted, with lines before them or alone
         self.remembered.append({})
         self.frames.append(self.remembered[-1].values())
@@ -235,7 +232,7 @@ class Emitter(Memory):
         types: Sequence[Type],
         dead: ir.Vars,
         dying: Deaths,
-        wanted: Sequence[bool] | None,
+        wanted: Sequence[bool],
     ) -> Sequence[nm.Held]:
         """The values of a leaf or a block."""
         if isinstance(e, ir.Block):
@@ -279,8 +276,6 @@ class Emitter(Memory):
         """The types of what is dropped."""
         while isinstance(e, ir.Block):
             e = e.leaf
-        if isinstance(e, ir.Ret | ir.Copy):
-            return [v.type for v in e.args]
         return () if isinstance(e, ir.Drop) else sum(self.judge.leaf(e), ())
 
     def leaf(
@@ -290,7 +285,7 @@ class Emitter(Memory):
         at: dict[ir.Var, nm.Held],
         types: Sequence[Type],
         dead: ir.Vars,
-        wanted: Sequence[bool] | None = None,
+        wanted: Sequence[bool],
     ) -> Sequence[nm.Held]:
         """The values of a leaf."""
         match e:
@@ -328,7 +323,7 @@ class Emitter(Memory):
                 return [self.written(e, args, at, self.array_type(types[0]), mine)]
             case ir.Application():
                 args[:] = self.in_order(args)
-                return self.applied(e, args, (True,) * len(types) if wanted is None else wanted)
+                return self.applied(e, args, wanted)
         raise nm.Refused(f"it has {type(e).__name__.lower()}, which only linear programs have")
 
     def primitive(

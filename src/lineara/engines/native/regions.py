@@ -132,7 +132,7 @@ class Region:
         """The value of a binding that comes earlier."""
         types = [v.type for v in b.vars]
         at = {v: env.get(v, nm.UNREAD) for v in ir.reads(b)}  # masks may not be there
-        return self.em.expression(b.rhs, at, types, (), {}, None)
+        return self.em.expression(b.rhs, at, types, (), {}, [True] * len(types))
 
     def line(self, i: int, b: ir.Let, e: ir.Leaf, outside: dict[ir.Var, nm.Held]) -> Line | None:
         """A binding as a line of the region, if it is one."""

@@ -84,6 +84,8 @@ class Region(NamedTuple):
 class Blocks:
     """The code of a region: what its block binds is put into `env`."""
 
+    start: nm.Affine  # the first row of the block that is written
+
     def __init__(
         self, em: Emitter, block: ir.Block, env: dict[ir.Var, nm.Held], region: Region
     ) -> None:
@@ -95,7 +97,6 @@ class Blocks:
         self.totals: list[tuple[Sum, nm.Arr]] = []
         self.going: list[folds.Going] = []
         self.memory: dict[Cell, nm.Arr] = {}
-        self.start: nm.Affine = nm.Affine(0)
         self.filled: set[Cell] = set()
         self.same: dict[Cell, nm.Num] = {}
         self.level: dict[Cell, int] = {}  # after how many calls a cell is made
@@ -164,7 +165,7 @@ class Blocks:
         for v, i in early.items():
             b = self.block.bindings[i]
             assert isinstance(b, ir.Let), "it is a literal"
-            (self.env[v],) = self.em.expression(b.rhs, self.env, [v.type], (), {}, None)
+            (self.env[v],) = self.em.expression(b.rhs, self.env, [v.type], (), {}, [True])
         return {*early.values()}
 
     def rows(self) -> int:
