@@ -31,7 +31,7 @@ finally:
     sys.path.pop(0)
 
 SEED = np.random.default_rng(0)
-REFUSED = "whose size is a value", "NumPy may have laid out", "calls itself"
+REFUSED = "whose size is a value", "calls itself"
 """Why exact code is refused."""
 
 

@@ -5,10 +5,10 @@ a loop or a recursion whose rounds depend on values has no end.  A run that woul
 above PAYS times the text, and SETUP leaves more, is machine code, and so are all that follow: the
 interpreter has by then taken about as long as compiling takes.
 
-Exact code keeps the values as they were when the run goes over.  What exact code calls back, or
-refuses, since NumPy's order of sums is not known or slow, the default code often does itself: then
-that is taken, and values differ by the rounding of sums from there on.  To be called back for ever
-costs tens of times as much, and to be interpreted a thousand times.
+Exact code keeps the values as they were when the run goes over.  What exact code calls back, since
+NumPy's order of sums is its own, the default code often does itself: then that is taken, and values
+differ by the rounding of sums from there on.  To be called back for ever costs tens of times as
+much, and to be interpreted a thousand times.
 """
 
 from collections.abc import Sequence
@@ -73,7 +73,8 @@ class Adaptive(Engine):
     def chosen(self, program: Program, name: str) -> Native | None:
         """Whose machine code it is to be, of what either emits."""
         exact, default = self.exact, self.default
-        if exact.takes(program, name) is not None:
+        relaid = name in program.noted["native relaid"]
+        if relaid or exact.takes(program, name) is not None:
             return default if default.takes(program, name) is None else None
         sites = exact.sites(program, name)
         if sites and default.takes(program, name) is None:

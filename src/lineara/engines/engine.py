@@ -119,6 +119,10 @@ class Engine:
         """
         return None
 
+    def native(self, program: Program, name: str) -> Any:
+        """The engine whose machine code runs are, if there is one."""
+        return None
+
     def of_type(self, value: Any) -> Any:
         """An argument of a call; of an array that only this engine knows, NumPy's of that type."""
         return value

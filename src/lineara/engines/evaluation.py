@@ -193,9 +193,8 @@ def is_exact(engine: Engine | str, program: Program, name: str) -> bool:
     >>> is_exact("native", parse("def f(x: f64;) -> (f64;) = sin(x)"), "f")
     False
     """
-    made: Any = engine_of(engine)
-    chosen = getattr(made, "native", None)
-    return getattr(chosen(program, name) if chosen else made, "exact", False) is True
+    native = engine_of(engine).native(program, name)
+    return native is not None and native.exact
 
 
 def direct(engine: Engine | str | None, program: Program, name: str, weak: Sequence[bool]) -> Any:

@@ -37,10 +37,12 @@ class Native(Engine):
         """Why the definition is not lowered."""
         if compiler() is None:
             return "it compiles with llvmlite, which is not installed"
-        if self.exact and name in program.noted["native relaid"]:
-            return f"{name} is not lowered: NumPy laid out a result in another order in a run"
         code = self.code(program, name)
         return code if isinstance(code, str) else None
+
+    def native(self, program: Program, name: str) -> "Native":
+        """Itself."""
+        return self
 
     def code(self, program: Program, name: str) -> Lowered | str:
         """The definition as text of LLVM, or why there is none."""

@@ -1,8 +1,8 @@
 """Primitives of arrays: elements are read and written in place, elementwise ones are one loop.
 
 What has no code here is called back: the interpreter's own evaluation, on the buffers.  Exact code
-has NumPy's order of sums, so a primitive that sums is called back, with what NumPy laid out in C
-order, and where a result comes in another order the run is given up.
+has NumPy's order of sums, so a primitive that sums is called back, with arrays that lie as NumPy's
+do; where a result lies otherwise than was told the run is given up.
 """
 
 import math
@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from lineara.engines.interpreter import Machine
 from lineara.engines.native import folds, running
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.closeness import CLOSE, close
 from lineara.engines.native.code import Code
 from lineara.engines.native.emit import Emitter
 from lineara.engines.native.formulas import FORMULAS
+from lineara.engines.native.layouts import UNKNOWN, laid, of_interpreter
 from lineara.engines.native.matrices import OF_MATRICES, of_matrices
 from lineara.engines.native.orders import OF_LINES, of_lines, searched
 from lineara.engines.native.python_complex import pythons_complex
@@ -68,6 +68,18 @@ def primitive(
     into: nm.Arr | None = None,
 ) -> nm.Held:
     """The value of a primitive, by the first that has code for it; it may be put `into` memory."""
+    return as_numpy_lays(em, e, at, value(em, e, held, at, t, into))
+
+
+def value(
+    em: Emitter,
+    e: ir.Prim,
+    held: Sequence[nm.Held],
+    at: dict[ir.Var, nm.Held],
+    t: ArrayType,
+    into: nm.Arr | None,
+) -> nm.Held:
+    """The same, of which it is not told how NumPy lays it out."""
     name = e.name
     if name == "live_factor" and em.demand.trusts(e):
         return trusted(em, plain(held[1]), t)
@@ -142,10 +154,8 @@ def elementwise(
     rule: Rule | None = None,
 ) -> nm.Arr | None:
     """An array of numbers, and of arrays that have its shape or are broadcast to it."""
-    arrays = [x for x in args if isinstance(x, nm.Arr)]
-    if any([nm.kind_of(x.type) is None for x in arrays]):
+    if any([isinstance(x, nm.Arr) and nm.kind_of(x.type) is None for x in args]):
         return None
-    sure = t.ndim < 2 or (e.name not in APART and all([x.as_numpys for x in arrays]))
     rule = rule or rule_of(e)
     if rule is None:
         return by_loop(em, e, args, t, kind, into)
@@ -154,7 +164,7 @@ def elementwise(
         fits = rule(em, kind, numbers) is not None
     if not fits:
         return by_loop(em, e, args, t, kind, into)
-    y = (into or em.over(args, t))._replace(as_numpys=sure)
+    y = into or em.over(args, t)
     steps = [steps_in(x, t.ndim) for x in args]
     with em.nest(t.shape, *steps, strides_of(t.shape)) as (*of, to):
         value = rule(em, kind, [at_offset(em, x, i) for x, i in zip(args, of, strict=True)])
@@ -262,9 +272,8 @@ def by_loop(
     if not t.shape:
         numbers = [em.load(x) if isinstance(x, nm.Arr) else x for x in args]
         return number_by_loop(em, name, loop, numbers, kind)
-    sure = t.ndim < 2 or all([x.as_numpys for x in args if isinstance(x, nm.Arr)])
     with em.kept(args):
-        y = (into or em.array(t))._replace(as_numpys=sure)
+        y = into or em.array(t)
     places = [em.address(x) if isinstance(x, nm.Arr) else em.boxed(x) for x in args]
     steps = [x.type.dtype.itemsize if isinstance(x, nm.Arr) else 0 for x in args]
     f, data = named_loop(em, name, loop)
@@ -351,7 +360,7 @@ def in_kind(em: Emitter, x: Plain, kind: str) -> Plain:
         number = converted(em, em.load(x, i), kind)
         assert number is not None, "it fits"
         em.store(number, cast_, i)
-    return cast_._replace(as_numpys=x.as_numpys)
+    return cast_
 
 
 def named_loop(em: Emitter, name: str, loop: Loop) -> tuple[str, str]:
@@ -399,32 +408,35 @@ def asked(
 ) -> list[Plain]:
     """What the interpreter makes of a leaf; without results there is only its error."""
     operands = list(map(plain, em.in_order(at.values())))
-    sure = not em.exact or all([x.as_numpys for x in operands if isinstance(x, nm.Arr)])
+    sure = not em.exact or all([x.lay is not None for x in operands if isinstance(x, nm.Arr)])
     if isinstance(e, ir.Prim) and not sure:
         moves = isinstance(e.primitive, Elementwise | Constant | Structural)
         if not (moves or e.name in ("where", "keep")):
-            raise nm.Refused(
-                f"{e.name} sums an array that NumPy may have laid out in another order"
-            )
-    machine, leaf = Machine(em.source), em.leaves_of_source.get(e, e)
-    theirs = dict(zip(e.operands(), leaf.operands(), strict=True))
+            raise nm.Unlaid(f"{e.name} sums an array of which {UNKNOWN}", em.place)
+    values_of = of_interpreter(em, e, [*at])
 
     def answer(values: list[Any]) -> Sequence[Any]:
-        env = {theirs[v]: x for v, x in zip(at, values, strict=True)}
-        args = [env[a] for a in leaf.args]
-        made = (
-            machine.part(leaf, args, env, False)
-            if isinstance(leaf, ir.Part)
-            else machine.leaf(leaf, args, env)
-        )
-        return made[: len(results)]
+        return values_of(values)[: len(results)]
 
-    shows = isinstance(e, ir.Prim) and e.primitive.view  # a view lies as it likes
-    sure = sure and not shows and em.exact
     types = [type_of(x) for x in operands]
     name = e.name if isinstance(e, ir.Prim) else type(e).__name__.lower()
     what = f"{name}({', '.join(map(show, types))})"
-    return em.answered(operands, types, results, answer, sure, what)
+    lays = [lay_after(em, e, at, t) if em.exact else None for t in results]
+    return em.answered(operands, types, results, answer, lays, what)
+
+
+def lay_after(em: Emitter, e: ir.Leaf, at: dict[ir.Var, nm.Held], t: ArrayType) -> nm.Lay:
+    """How NumPy lays out the result of a leaf."""
+    operands = {v: plain(x) for v, x in at.items()}
+    of = {v: (type_of(x), getattr(x, "lay", nm.C)) for v, x in operands.items()}
+    return laid(em, e, of, t)
+
+
+def as_numpy_lays(em: Emitter, e: ir.Leaf, at: dict[ir.Var, nm.Held], y: nm.Held) -> nm.Held:
+    """The value of a leaf, of which it is told how NumPy lays it out."""
+    if not em.exact or not isinstance(y, nm.Arr):
+        return y
+    return y._replace(lay=lay_after(em, e, at, y.type))
 
 
 def checked(em: Emitter, e: ir.Prim, args: list[Plain], at: dict[ir.Var, nm.Held]) -> Plain:
@@ -509,6 +521,18 @@ def written(
     mine: bool,
 ) -> nm.Held:
     """put and accum, in place where only this leaf holds the array."""
+    return as_numpy_lays(em, e, at, changed(em, e, held, at, t, mine))
+
+
+def changed(
+    em: Emitter,
+    e: ir.Part,
+    held: Sequence[nm.Held],
+    at: dict[ir.Var, nm.Held],
+    t: ArrayType,
+    mine: bool,
+) -> nm.Held:
+    """The same, of which it is not told how NumPy lays it out."""
     x, *rest = map(plain, held)
     value = rest[0] if rest else None
     kind = nm.kind_of(t)
@@ -718,8 +742,6 @@ STRIDED = {*folds.HOW, *CLOSE, "matmul", "einsum", "correlate", "convolve", "cum
            "permute_dims", "index", "broadcast_to", "concat", "stack", "scatter", *OF_LINES,
            *OF_MATRICES}  # fmt: skip
 """What reads arrays whose places are any number of elements apart."""
-APART = {"real", "imag"}
-"""What is every other number of an array to NumPy, and lies beside each other here."""
 STEPS = {"astype", "broadcast_to"}
 """What has a rule for numbers, though it has code of its own for arrays."""
 

@@ -30,7 +30,7 @@ def definition_called_back(
     operand_types = [t for ts in types for t in ts]
     for x, t in zip(operands, operand_types, strict=True):
         is_number = not t.shape and nm.kind_of(t) is not None
-        unsure = isinstance(x, nm.Arr) and em.exact and not x.as_numpys
+        unsure = isinstance(x, nm.Arr) and x.lay is None
         if unsure or isinstance(x, nm.Num) is not is_number:
             raise why
 
@@ -41,7 +41,8 @@ def definition_called_back(
         return [y for v, t in zip(made, d.results, strict=True) for y in taken_apart(source, t, v)]
 
     what = f"{name}({', '.join(map(show, operand_types))}), since {why}"
-    made = iter(em.answered(operands, operand_types, results, answer, em.exact, what))
+    lays = [nm.C if em.exact and not isinstance(why, nm.Unlaid) else None for _ in results]
+    made = iter(em.answered(operands, operand_types, results, answer, lays, what))
     reached = em.program.reached(name)
     texts = sum([len(ir.leaves(em.program.defs[f].body)) for f in reached])
     em.sites[-1] = em.sites[-1]._replace(leaves=texts)

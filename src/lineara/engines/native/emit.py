@@ -37,7 +37,7 @@ class Site(NamedTuple):
     operands: tuple[ArrayType, ...]
     results: tuple[ArrayType, ...]
     answer: Callable[[list[Any]], Sequence[Any]]
-    as_numpys: bool  # whether results lie in C order, or else the run is given up
+    lays: tuple[nm.Lay, ...]  # how the interpreter's operands and results lie; None: who knows
     what: str  # in words, for the report
     place: str = ""  # the user's, `file:number`, where that is known
     leaves: int = 1  # of the text that it is
@@ -64,6 +64,7 @@ class Emitter(Memory):
         self.source: Program = program  # of which it was made, and of which errors speak
         self.leaves_of_source: dict[ir.Leaf, ir.Leaf] = {}
         self.exact = exact  # every bit is the interpreter's
+        self.lays: dict[Any, Any] = {}  # how results of leaves and loops lie, of what lies so
         self.judge: Judge = Judge(program, "")
         self.trusting = trusting  # factors of masked products are taken as they are
         self.cotangents: set[ir.Leaf] = set()  # leaves of the source whose rounding is free
@@ -443,11 +444,13 @@ class Emitter(Memory):
         types: Sequence[ArrayType],
         results: Sequence[ArrayType],
         answer: Callable[[list[Any]], Sequence[Any]],
-        as_numpys: bool = True,
+        lays: Sequence[nm.Lay] = (),
         what: str = "a question of Python's",
     ) -> list[nm.Num | nm.Arr]:
-        """What Python answers; where it raises, the run ends."""
-        self.sites.append(Site(tuple(types), tuple(results), answer, as_numpys, what, self.place))
+        """What Python answers; where it raises, or results do not lie as told, the run ends."""
+        lays = [*[getattr(x, "lay", nm.C) for x in operands], *(lays or [None] * len(results))]
+        self.sites.append(Site(tuple(types), tuple(results), answer, tuple(lays), what, self.place))
+        operands = self.as_numpys(operands)
         self.scratch = max(self.scratch, 1 + len(types) + len(results))
         with self.kept(operands):
             arrays: list[nm.Arr | None] = []
@@ -479,8 +482,21 @@ class Emitter(Memory):
             elif kind and not t.shape:
                 values.append(self.load(array))
             else:
-                values.append(array._replace(as_numpys=as_numpys or t.ndim < 2))
+                lay = lays[i - 1]
+                values.append(array._replace(lay=nm.unsure(t) if lay is None else lay))
         return values
+
+    def as_numpys(self, values: Sequence[nm.Num | nm.Arr]) -> list[nm.Num | nm.Arr]:
+        """Arrays in memory that is laid out as NumPy's is, where that is known, and numbers."""
+        laid = list(values)
+        with self.kept(values), self.kept(laid):
+            for i, x in enumerate(values):
+                if isinstance(x, nm.Arr) and x.lay:
+                    y = self.array(ArrayType((nm.extent(x.type, x.lay),), x.type.dtype))
+                    with self.nest(x.type.shape, nm.strides_of(x.type.shape), x.lay) as (of, to):
+                        self.store(self.load(x, of), y, to)
+                    laid[i] = y
+        return laid
 
     def must(self, fine: str, complain: Callable[[], object]) -> None:
         """Go on where a condition holds; else Python is asked, which raises."""

@@ -209,7 +209,9 @@ class Meeting:
     def array(self, values: Sequence[nm.Held], t: ArrayType) -> nm.Arr:
         """One buffer for the arrays."""
         with self.em.kept(values):
-            y = self.em.array(t, fresh=True)._replace(as_numpys=t.ndim < 2)
+            y = self.em.array(t, fresh=True)
+        lays = {getattr(x, "lay", nm.C) for x in values}
+        y = y._replace(lay=lays.pop() if len(lays) == 1 else nm.unsure(t))
         for copies, value in zip(self.copies, values, strict=True):
             if isinstance(value, nm.Arr | nm.Nil):
                 copies.append((value, y))
@@ -281,16 +283,43 @@ class Carried:
                 alone = sum([x.buffer in nm.buffers(v) for v in everything]) == 1
                 with em.memory_of([*everything, *self.buffers.values()]):
                     y = em.own(x, alone)
-                self.buffers[i] = y._replace(as_numpys=x.type.ndim < 2)
+                self.buffers[i] = y._replace(lay=nm.unsure(x.type) if x.type.ndim < 2 else x.lay)
 
     def values(self, numbers: Sequence[nm.Num | None]) -> list[nm.Held]:
         """The carries of a round, given its numbers."""
         parts = iter([self.buffers[i] if x is None else x for i, x in enumerate(numbers)])
         return [built(like, parts) for like in self.like]
 
+    def settle(
+        self, body: str, held: Sequence[nm.Held], look: Callable[[], Sequence[nm.Held]]
+    ) -> None:
+        """Find out which matrices NumPy lays out in all rounds as at first.
+
+        `look` gives what a round makes of the carries, without emitting it.
+        """
+        open_ = [i for i, y in self.buffers.items() if y.type.ndim > 1 and y.lay is not None]
+        if not self.em.exact or not open_:
+            return
+        lays = [nm.lays(x) for x in (*held, *self.buffers.values())]
+        known, key = self.em.lays, (body, *lays)
+        while key not in known:
+            after = [leaf for value in look() for leaf in leaves(value)]
+            odd = [i for i in open_ if nm.lays(after[i]) != nm.lays(self.buffers[i])]
+            for i in odd:
+                self.buffers[i] = self.buffers[i]._replace(lay=None)
+            open_ = [i for i in open_ if i not in odd]
+            if not odd:
+                known[key] = [y.lay for y in self.buffers.values()]
+        for (i, y), lay in zip([*self.buffers.items()], known[key], strict=True):
+            self.buffers[i] = y._replace(lay=lay)
+
     def handed_on(self, values: Sequence[nm.Held]) -> list[nm.Num | None]:
         """The numbers for the next round; arrays are put to the buffers of the loop."""
         given = [leaf for value in values for leaf in leaves(value)]
+        if self.em.exact and not self.em.trying:
+            for i, y in self.buffers.items():
+                is_as_before = y.lay in (nm.unsure(y.type), *nm.lays(given[i]))
+                assert is_as_before or not isinstance(given[i], nm.Arr), "it is settled"
         moves = [
             (x, self.buffers[i])
             for i, x in enumerate(given)
@@ -480,15 +509,19 @@ def grown(
     return number, number.plus(nm.Affine(a.constant))
 
 
+def tried(carried: Carried, known: Sequence[nm.Num | None]) -> list[nm.Num | None]:
+    """The numbers of a round that is looked at: those that are known, and registers."""
+    return [
+        None if isinstance(x, nm.Arr) else k or nm.Num(x.kind, f"%try{i}")
+        for i, (x, k) in enumerate(zip(carried.initial, known, strict=True))
+    ]
+
+
 def looked_at(em: Emitter, step: Step, known: Sequence[nm.Num | None]) -> list[Plain]:
     """What a round makes of its carries, looked at without being emitted."""
     with em.trial():
         step.r.register = step.r.register or "%try"
-        registers = [
-            None if isinstance(x, nm.Arr) else k or nm.Num(x.kind, f"%try{i}")
-            for i, (x, k) in enumerate(zip(step.carried.initial, known, strict=True))
-        ]
-        results = step(registers)
+        results = step(tried(step.carried, known))
         return [leaf for value in results[: step.e.nc] for leaf in leaves(value)]
 
 
@@ -497,6 +530,9 @@ def rounds(em: Emitter, step: Step, rows: "stacks.Rows") -> Sequence[nm.Held]:
     r, initial = step.r, step.carried.initial
     signs = signs_of(initial)
     told = {i: nm.UNREAD for i, x in enumerate(initial) if x is nm.UNREAD}
+    held = [*step.ks, *step.xs]
+    none = [told.get(i) for i in range(len(initial))]
+    step.carried.settle(step.e.body, held, lambda: looked_at(em, step, none))
     if signs.keys() - told.keys() and not em.trying:
         after = looked_at(em, step, symbols(initial, signs))
         for i in signs.keys() - told.keys():
@@ -649,10 +685,7 @@ def rounds_of(em: Emitter, e: While, args: Sequence[nm.Held]) -> nm.Num | None:
         carried = Carried(em, cs, ks)
         initial = carried.initial
         signs = signs_of(initial)
-        numbers = [
-            None if isinstance(x, nm.Arr) else s or nm.Num(x.kind, f"%try{i}")
-            for i, (x, s) in enumerate(zip(initial, symbols(initial, signs), strict=True))
-        ]
+        numbers = tried(carried, symbols(initial, signs))
         with em.memory_of([*carried.buffers.values()]):
             results = em.call(d.name, [*ks, *carried.values(numbers)])[: len(cs)]
             (again,) = em.call(p.name, [*ks, *results][: len(p.params)])
@@ -704,6 +737,14 @@ def while_(em: Emitter, e: While, args: list[nm.Held], wanted: Sequence[bool]) -
             x = carried.initial[i]
             assert isinstance(x, nm.Num)
             first.append((nm.LLVM[x.kind], em.text(x)))
+
+        def look() -> Sequence[nm.Held]:
+            with em.trial():
+                r.register = r.register or "%try"
+                given = carried.values(tried(carried, [None] * len(carried.initial)))
+                return em.call(d.name, [*ks, *given])[: len(cs)]
+
+        carried.settle(d.name, ks, look)
         registers = loop.begin(first)
         r.register = registers[0]
         numbers = [

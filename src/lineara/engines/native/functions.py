@@ -89,7 +89,7 @@ def called(
         for t, is_wanted in zip(d.results, wanted, strict=True):
             made_of.append([])
             for s in parts(em, t) if is_wanted else ():
-                y = None if is_number(s) else em.array(s)._replace(as_numpys=s.ndim < 2)
+                y = None if is_number(s) else em.array(s)._replace(lay=nm.unsure(s))
                 held.append(y)
                 made_of[-1].append(y)
                 given += [f"ptr {em.address(y)}"] if y is not None else []
@@ -161,7 +161,7 @@ def function(em: Emitter, f: Function, costs: Costs) -> str:
                 else:
                     formals.append(f"ptr noalias readonly {register}")
                     buffer = nm.Buffer(register, nbytes, False)
-                    given.append(nm.Arr(buffer, t, as_numpys=t.ndim < 2))
+                    given.append(nm.Arr(buffer, t, lay=nm.unsure(t)))
             values.append(together(em, p.type, iter(given)))
         counted(em, costs.definition(f.name))
         begin = None if has_addresses(em, d.results) else mark(em)

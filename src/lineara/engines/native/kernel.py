@@ -19,9 +19,10 @@ import numpy as np
 from lineara.engines.native.direct import LARGEST_KEPT, builtin, maker, objects_of
 from lineara.engines.native.emit import Site
 from lineara.engines.native.emitted import keep
+from lineara.engines.native.layouts import lay_of
 from lineara.engines.native.lower import Lowered
 from lineara.engines.native.machine_code import Compiler
-from lineara.engines.native.numbers import FLOATS, TYPES, word_of
+from lineara.engines.native.numbers import FLOATS, TYPES, C, Lay, extent, word_of
 from lineara.engines.native.symbols import address_of
 from lineara.engines.native.thread_stack import ends_of_stack
 from lineara.facts.types import ArrayType
@@ -151,7 +152,10 @@ class Kernel:
             self.free.append(io)
         if status:
             raise self._error(status, run)
-        return [y[()] if isinstance(y, np.ndarray) and not y.ndim else y for y in results]
+        results = [y[()] if isinstance(y, np.ndarray) and not y.ndim else y for y in results]
+        for place, axes in self.code.turned.items():
+            results[place] = results[place].transpose(axes)
+        return results
 
     def _error(self, status: int, number: int) -> BaseException:
         """Why a run did not end well."""
@@ -219,11 +223,10 @@ class Answer:
 
     def __init__(self, site: Site) -> None:
         self.site = site
-        self.readers = [(_reader(t), 8 * i) for i, t in enumerate(site.operands, 1)]
+        lays = iter(site.lays)
+        self.readers = [(_reader(t, next(lays)), 8 * i) for i, t in enumerate(site.operands, 1)]
         first = 8 * (1 + len(site.operands))
-        self.writers = [
-            (_writer(t, site.as_numpys), first + 8 * i) for i, t in enumerate(site.results)
-        ]
+        self.writers = [(_writer(t, next(lays)), first + 8 * i) for i, t in enumerate(site.results)]
 
     def __call__(self, address: int) -> None:
         values = [read(address + place) for read, place in self.readers]
@@ -233,27 +236,27 @@ class Answer:
             write(address + place, y)
 
 
-def _reader(t: ArrayType) -> Callable[[int], Any]:
+def _reader(t: ArrayType, lay: Lay) -> Callable[[int], Any]:
     """What reads an argument, a number or the address of an array, that stands at an address."""
     kind = word_of(t)
     if kind:
         make, number = t.dtype.type, NUMBERS[kind].from_address
         return lambda address: make(number(address).value)
-    array = _arrays(t)
+    array = _arrays(t, lay)
     if not t.shape:
         return lambda address: array(WORD(address).value)[()]
     return lambda address: array(WORD(address).value)
 
 
-def _writer(t: ArrayType, as_numpys: bool) -> Callable[[int, Any], None]:
+def _writer(t: ArrayType, lay: Lay) -> Callable[[int, Any], None]:
     """What hands a result to the code."""
     kind = word_of(t)
     array = _arrays(t)
 
     def put(address: int, y: Any) -> None:
         if not kind:
-            if as_numpys and np.ndim(y) > 1 and not y.flags.c_contiguous:
-                raise Relaid(f"{t} comes out in another order than that of C")
+            if lay is not None and np.ndim(y) > 1 and lay_of(y) != lay:
+                raise Relaid(f"{t} comes out laid out by {lay_of(y)}, and not by {lay}")
             address = WORD(address).value
         assert np.shape(y) == t.shape, f"{t} should come out, and {np.shape(y)} does"
         if t.size:
@@ -270,13 +273,15 @@ def _release(table: np.ndarray) -> None:
         ctypes.CFUNCTYPE(None, ctypes.c_void_p)(free)(kept)
 
 
-def _arrays(t: ArrayType) -> Callable[[int], np.ndarray]:
-    """What gives the array of that type at an address."""
+def _arrays(t: ArrayType, lay: Lay = C) -> Callable[[int], np.ndarray]:
+    """What gives the array of that type and layout at an address."""
     shape, dtype = t
     if not t.size:
         return lambda _: np.empty(shape, dtype)
-    memory: Any = (ctypes.c_char * (t.size * dtype.itemsize)).from_address
-    return lambda address: np.ndarray(shape, dtype, memory(address))
+    n = extent(t, lay) if lay else t.size
+    strides = tuple([k * dtype.itemsize for k in lay]) if lay else None
+    memory: Any = (ctypes.c_char * (n * dtype.itemsize)).from_address
+    return lambda address: np.ndarray(shape, dtype, memory(address), 0, strides)
 
 
 __all__ = ["Doubted", "Kernel", "Relaid", "TooDeep"]

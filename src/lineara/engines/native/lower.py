@@ -30,9 +30,11 @@ from lineara.engines.native.code import ROLLED
 from lineara.engines.native.cotangents import of_cotangents
 from lineara.engines.native.emit import LARGEST, Emitter, Site
 from lineara.engines.native.known_sums import known_sums
+from lineara.engines.native.layouts import UNKNOWN, axes_of
 from lineara.engines.native.memory import Taped
 from lineara.engines.native.pieces import LONG, in_pieces
 from lineara.engines.native.spliced import spliced
+from lineara.engines.native.strided import steps_of
 from lineara.engines.native.symbols import address_of, named
 from lineara.engines.primal import one_primal
 from lineara.facts.gc_pause import uncollected
@@ -121,6 +123,7 @@ class Lowered:
     workspace: int  # bytes
     places: tuple[int | None, ...]  # where slots begin in the workspace; None: on the stack
     bound: dict[int, int]  # output -> the slot that is its memory
+    turned: dict[int, tuple[int, ...]]  # output -> where its axes are in memory, if elsewhere
     sites: list[Site]
     addresses: dict[str, int]
     loops: dict[str, Any]  # which loop of NumPy's a name is
@@ -145,10 +148,14 @@ def lowered(
     is in doubt.  If `listed`, the program's lines stand in the text, as comments.
     """
     refused: dict[str, str] = {}
-    often = False
+    often, whole = False, None
     while True:
         try:
-            return _lowered(program, name, trusting, exact, listed, refused, often)
+            return _lowered(program, name, trusting, exact, listed, refused, often, whole)
+        except nm.Unlaid as error:
+            if whole:
+                raise
+            whole = error
         except functions.Unfit as error:
             refused[error.name] = str(error)
         except nm.TooLong:
@@ -165,8 +172,12 @@ def _lowered(
     listed: bool,
     refused: dict[str, str],
     often: bool,
+    why: nm.Unlaid | None,
 ) -> Lowered:
-    """The same where it is known what is no function, and whether what is called often is one."""
+    """The same where it is known what is no function, and whether what is called often is one.
+
+    If it is known `why` the bits of the whole are the interpreter's alone, that is called back.
+    """
     whole = program.whole
     source = one_primal(whole, name)
     program, origins = spliced(source, name)
@@ -190,25 +201,35 @@ def _lowered(
     inputs: list[ArrayType] = []
     outputs: list[ArrayType] = []
     values = [_given(em, p.type, inputs, parameters) for p in d.params]
-    results = em.in_order(em.call(name, values))
+    if why is None:
+        results = em.in_order(em.call(name, values))
+    else:
+        em.place = why.place
+        results = em.definition_called_back(name, values, why)
     bound: dict[int, int] = {}
+    turned: dict[int, tuple[int, ...]] = {}
     with em.kept(results):
         for value, t in zip(results, d.results, strict=True):
-            _result(em, value, t, outputs, bound)
+            _result(em, value, t, outputs, bound, turned, why is not None)
     others = functions.functions(em, lambda: forms.asked(em, "true"))
     if others or em.helpers.keys() & nodes.HELPERS.keys():
         em.stack = len(em.constants)
         em.constants.append(np.zeros(2, np.int64))
-    relaid = [t for s in em.sites if s.as_numpys for t in s.results if t.ndim > 1]
+    told = [
+        (t, lay)
+        for s in em.sites
+        for t, lay in zip(s.results, s.lays[len(s.operands) :], strict=True)
+    ]
+    relaid = [t for t, lay in told if lay is not None and t.ndim > 1]
     if relaid and program.acting[name]:
-        raise nm.Refused(
-            f"it prints, warns or the like, and NumPy may lay the {show(relaid[0])} out otherwise, "
+        raise nm.Unlaid(
+            f"it prints, warns or the like, and NumPy may lay a {show(relaid[0])} out otherwise, "
             "so that the run would be done again"
         )
     held = [8 * t.size for t in (*inputs, *outputs)] + [slot.nbytes for slot in em.slots]
     short = em.leaves <= direct.SHORT and sum(held) <= 8 * direct.SHORT
     short = short and operations(program, name) <= direct.SHORT
-    return _assembled(em, d, inputs, outputs, parameters, bound, short, others)
+    return _assembled(em, d, inputs, outputs, parameters, bound, turned, short, others)
 
 
 def parts(program: Program, t: Type) -> Iterator[ArrayType]:
@@ -249,14 +270,20 @@ def _there(nbytes: int) -> str:
 
 
 def _result(
-    em: Emitter, value: nm.Held, t: Type, outputs: list[ArrayType], bound: dict[int, int]
+    em: Emitter,
+    value: nm.Held,
+    t: Type,
+    outputs: list[ArrayType],
+    bound: dict[int, int],
+    turned: dict[int, tuple[int, ...]],
+    whole: bool,
 ) -> None:
     """Hand out a result."""
     t = em.program.unfold(t)
     if isinstance(t, Product):
         assert isinstance(value, nm.Tup)
         for item, s in zip(value.items, t.items, strict=True):
-            _result(em, item, s, outputs, bound)
+            _result(em, item, s, outputs, bound, turned, whole)
         return
     if not isinstance(t, ArrayType):
         raise nm.Refused(f"a value of the type {show(t)} goes in or out")
@@ -271,14 +298,27 @@ def _result(
         em.store(value, memory)
         value = memory
     assert isinstance(value, nm.Arr)
-    if em.exact and not value.as_numpys and t.ndim > 1:
-        raise nm.Refused(f"it gives a {show(t)} that NumPy may have laid out in another order")
+    if value.lay is None and not whole:
+        raise nm.Unlaid(f"it gives a {show(t)} of which {UNKNOWN}", em.place)
+    if value.lay:
+        value = _turned(em, value, turned.setdefault(place, axes_of(t, value.lay)))
+        outputs[place] = value.type
     whole = t.size * t.dtype.itemsize == value.buffer.nbytes and not value.at
     if not (value.buffer in em.slots and whole and em.slots.index(value.buffer) not in bound):
         copied = em.array(t, fresh=True)
         em.copy(value, copied)
         value = copied
     bound[em.slots.index(value.buffer)] = place
+
+
+def _turned(em: Emitter, x: nm.Arr, back: Sequence[int]) -> nm.Arr:
+    """An array whose axes are in another order; `back` has them as they were."""
+    axes = np.argsort(back)
+    y = em.array(ArrayType(tuple([x.type.shape[i] for i in axes]), x.type.dtype), fresh=True)
+    steps = nm.strides_of(y.type.shape)
+    with em.nest(x.type.shape, steps_of(x), [steps[i] for i in back]) as (of, to):
+        em.store(em.load(x, of), y, to)
+    return y
 
 
 def _assembled(
@@ -288,6 +328,7 @@ def _assembled(
     outputs: Sequence[ArrayType],
     parameters: list[str],
     bound: dict[int, int],
+    turned: dict[int, tuple[int, ...]],
     short: bool,
     others: Sequence[str],
 ) -> Lowered:
@@ -307,7 +348,9 @@ def _assembled(
         em.outside("llvm.frameaddress.p0", "ptr (i32)")
     head = ", ".join([*every, "ptr noalias %out", "ptr %constants", "i64 %run"])
     body = _body(em, head, lines, freed, bool(em.doubt or others))
-    made = _direct(inputs, outputs, len(em.constants), places, bound, size, short)
+    made = None
+    if not turned:
+        made = _direct(inputs, outputs, len(em.constants), places, bound, size, short)
     if made is not None:
         em.addresses |= {name: a for name, a in _api().items() if f'"{name}"' in made}
     whole = [*em.helpers.values(), *pieces, *others, body, _run(every, len(inputs)), made or ""]
@@ -322,6 +365,7 @@ def _assembled(
         size,
         tuple(places),
         bound,
+        turned,
         em.sites,
         em.addresses,
         em.loops,

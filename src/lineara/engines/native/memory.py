@@ -279,7 +279,7 @@ class Memory(Code):
         with self.kept(ordered):
             for i, x in enumerate(ordered):
                 if isinstance(x, nm.Arr) and x.strides is not None:
-                    copied = self.array(x.type)
+                    copied = self.array(x.type)._replace(lay=x.lay)
                     self.copy(x, copied)
                     ordered[i] = copied
         return ordered
@@ -306,7 +306,7 @@ class Memory(Code):
         if mine and self.is_left(array):
             return array
         with self.kept([array]):
-            copied = self.array(array.type)._replace(as_numpys=array.as_numpys)
+            copied = self.array(array.type)
         self.copy(array, copied)
         return copied
 

@@ -150,7 +150,7 @@ def got(em: Emitter, t: ArrayType, place: str) -> nm.Num | nm.Arr:
     """The part at an address."""
     if is_number(t):
         return em.load_at(place, nm.kind_of(t) or "")
-    return nm.Arr(nm.Node(place, t.size * t.dtype.itemsize, False), t, as_numpys=t.ndim < 2)
+    return nm.Arr(nm.Node(place, t.size * t.dtype.itemsize, False), t, lay=nm.unsure(t))
 
 
 def node(em: Emitter, tag: int, value: nm.Held, t: Type) -> nm.Tup:

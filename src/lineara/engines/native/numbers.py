@@ -15,7 +15,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -43,6 +43,14 @@ FLOATS = ("f64", "f32")
 
 class Refused(Exception):
     """Why a program is not lowered."""
+
+
+class Unlaid(Refused):
+    """Why exact code has no bits of its own for a program: which array lies who knows how."""
+
+    def __init__(self, why: str, place: str = "") -> None:
+        super().__init__(why)
+        self.place = place  # the user's, where that is known
 
 
 class TooLong(Refused):
@@ -147,17 +155,23 @@ class Arena(Buffer):
     """The rows of a tape that grows, so its address is loaded when read."""
 
 
+Lay: TypeAlias = tuple[int, ...] | None
+"""How many elements apart the places of each axis are in an array of NumPy's; None: not known."""
+C: Lay = ()
+"""As they are in C order."""
+
+
 class Arr(NamedTuple):
     """An array: `at` counts elements of its buffer; "" is the beginning.
 
-    It lies in C order, or its places are `strides` elements apart on each axis.  `as_numpys` says
-    whether NumPy's array lies in C order there, too: sums depend on that.
+    It lies in C order, or its places are `strides` elements apart on each axis.  `lay` says how
+    NumPy's array lies there: sums depend on that.
     """
 
     buffer: Buffer
     type: ArrayType
     at: str = ""
-    as_numpys: bool = True
+    lay: Lay = C
     strides: tuple[int, ...] | None = None
 
 
@@ -264,6 +278,24 @@ UNREAD = constant("i64", 0)
 def kind_of(t: ArrayType) -> str | None:
     """The kind of the numbers of a type; None for those that no register holds."""
     return KINDS.get(t.dtype)
+
+
+def unsure(t: ArrayType) -> Lay:
+    """How an array lies of which it is not known; of one axis it does not matter."""
+    return C if t.ndim < 2 else None
+
+
+def lays(value: Held) -> tuple[Lay, ...]:
+    """How the arrays in a value lie."""
+    if isinstance(value, Arr):
+        return (value.lay,)
+    items = value.items if isinstance(value, Tup | Tag) else ()
+    return tuple([lay for item in items for lay in lays(item)])
+
+
+def extent(t: ArrayType, lay: tuple[int, ...]) -> int:
+    """How many elements there are from the first to the last place of an array."""
+    return 1 + sum([(n - 1) * k for n, k in zip(t.shape, lay, strict=True)])
 
 
 def strides_of(shape: Sequence[int]) -> list[int]:

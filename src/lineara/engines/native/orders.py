@@ -221,7 +221,6 @@ def of_lines(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType) -> Plain 
     with em.kept(held):
         held += (ordered := em.in_order([rows]))
         y = em.array(t._replace(shape=(*lead, n) if sorts else lead))
-        y = y._replace(as_numpys=t.ndim < 2)
         held.append(y)
         s = em.array(ArrayType((2 * n if sorts else 1,), np.dtype(int)))
         assert isinstance(ordered[0], nm.Arr), "it has axes"

@@ -20,6 +20,7 @@ from lineara.engines.native import arrays, folds
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.demand import has_values
 from lineara.engines.native.emit import Emitter
+from lineara.engines.native.layouts import laid
 from lineara.engines.native.scalars import itself, rule_of
 from lineara.engines.native.strided import Plain, Spot, at_offset, part, steps_in, steps_of
 from lineara.facts.primitive import Elementwise
@@ -242,8 +243,11 @@ class Region:
                 if self.n % rows:
                     self.rows_from(nm.Affine(self.n - self.n % rows), self.n % rows)
                 em.in_blocks = False
+            lays = self.lays() if em.exact else {}
             for line in self.lines:
-                env[line.var] = self.result(line)
+                env[line.var] = y = self.result(line)
+                if line.var in lays and isinstance(y, nm.Arr):
+                    env[line.var] = y._replace(lay=lays[line.var])
         places = dict.fromkeys([ir.line_of(line.binding) for line in self.lines] * em.listed)
         em.fused.append((self.told(rows), tuple(filter(None, places))))
         return {*self.early, *[line.place for line in self.lines]}
@@ -295,6 +299,16 @@ class Region:
             f"{self.em.open[-1]}: {', '.join(names)} over {self.n:,} rows{blocks}; "
             f"stored: {', '.join(stored) or 'none'}"
         )
+
+    def lays(self) -> dict[ir.Var, nm.Lay]:
+        """How NumPy lays out the results."""
+        em, known = self.em, {v: x.lay for v, x in self.env.items() if isinstance(x, nm.Arr)}
+        for line in self.lines:
+            e = line.binding.rhs
+            assert isinstance(e, ir.Leaf), "it is a line"
+            of = {v: (em.array_type(v.type), known.get(v, nm.C)) for v in e.operands()}
+            known[line.var] = laid(em, e, of, em.array_type(line.var.type))
+        return known
 
     def result(self, line: Line) -> nm.Held:
         """The value after the region; None of what nobody reads."""
@@ -390,20 +404,7 @@ class Region:
                 numbers[line.var] = y
                 if line in kept:
                     em.store(y, self.values[line.var], to)
-        self.flags(lines, inputs)
         self.done(lines)
-
-    def flags(self, lines: list[Line], inputs: dict[ir.Var, Plain]) -> None:
-        """Whether NumPy has the results in C order."""
-        known = {v: not isinstance(x, nm.Arr) or x.as_numpys for v, x in inputs.items()}
-        for line in lines:
-            e = line.binding.rhs
-            spreads = isinstance(e, ir.Prim) and e.name in ("broadcast_to", *arrays.APART)
-            sure = all([known[v] for v in line.reads]) and not spreads
-            known[line.var] = sure or line.type.ndim < 2
-            for table in (self.values, self.outputs):
-                if line.var in table:
-                    table[line.var] = table[line.var]._replace(as_numpys=known[line.var])
 
     def alone(self, line: Line) -> None:
         """A line that is no step."""
@@ -431,11 +432,8 @@ class Region:
             assert isinstance(y, nm.Arr), "it was tried before"
             if into is not None and y.buffer is not into.buffer:
                 em.copy(y, into)
-                y = into._replace(as_numpys=y.as_numpys)
+                y = into
             self.values[line.var] = y
-            if line.var in self.outputs:
-                whole = self.outputs[line.var]
-                self.outputs[line.var] = whole._replace(as_numpys=y.as_numpys)
         self.done([line])
 
 

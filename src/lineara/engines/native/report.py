@@ -34,7 +34,7 @@ class CalledBack(NamedTuple):
 def machine_code_facts(
     program: Program,
     name: str,
-    exact: bool = False,
+    native: Native | None = None,
     lined: Program | None = None,
     waits: bool = True,
 ) -> list[str]:
@@ -47,8 +47,10 @@ def machine_code_facts(
     >>> machine_code_facts(parse("def f(x: f64;) -> (f64;) = x * x"), "f")[0]
     '1 operation, 0 bytes of workspace'
     """
-    native = Native(exact)
+    native = native or Native()
     why = native.takes(program, name)
+    if native.exact and name in program.noted["native relaid"]:
+        why = "NumPy laid out a result in another order in a run"
     if why is not None:
         return [f"interpreted: {why}"]
     code = native.code(program, name)

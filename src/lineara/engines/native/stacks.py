@@ -279,7 +279,7 @@ def row(em: Emitter, x: nm.Held, i: nm.Num) -> nm.Held:
             at = nm.Num("i64", em.let(f"add i64 {x.at}, {em.text(at)}"))
         if nm.kind_of(t) and not t.shape:
             return em.load(nm.Arr(x.buffer, t), at)
-        return nm.Arr(x.buffer, t, em.text(at), x.as_numpys)
+        return nm.Arr(x.buffer, t, em.text(at), nm.unsure(t) if x.lay else x.lay)
     assert isinstance(x, nm.Stk)
     assert isinstance(x.base, nm.Num)
     return read(em, x.row, x.round, i, plus(em, x.base, i))

@@ -59,8 +59,7 @@ def gathered(em: Emitter, x: Plain, t: ArrayType, strides: Sequence[int]) -> nm.
 
 def broadcast(em: Emitter, x: Plain, t: ArrayType) -> nm.Arr:
     """A number or an array in all places of axes of length one, and of axes that come before."""
-    y = gathered(em, x, t, steps_in(x, t.ndim))
-    return y._replace(as_numpys=t.ndim < 2)
+    return gathered(em, x, t, steps_in(x, t.ndim))
 
 
 def steps_in(x: Plain, ndim: int) -> list[int]:

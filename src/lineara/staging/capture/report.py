@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
-from lineara.engines import engine_of, is_exact, machine_code_facts
+from lineara.engines import engine_of, machine_code_facts
 from lineara.errors import LinearaError, describe_line
 from lineara.python.structured_code import why_unread
 from lineara.python.user_code import Reading
@@ -139,9 +139,9 @@ def _machine_code(jitted: Jitted, call: Call, captured: Captured | None) -> list
         return []
     program, name = running.staged.program, running.staged.name
     lined = captured.staged.program if captured else None
-    exact = is_exact(jitted.engine, program, name)
-    waits = not engine_of(jitted.engine).name.startswith("native")
-    return machine_code_facts(program, name, exact, lined, waits)
+    engine = engine_of(jitted.engine)
+    native, waits = engine.native(program, name), not engine.name.startswith("native")
+    return machine_code_facts(program, name, native, lined, waits)
 
 
 def _in_order(by_code: dict[CodeType, Any]) -> list[tuple[CodeType, Any]]:
