@@ -10,7 +10,13 @@ from typing import Any, Generic, TypeVar, overload
 import numpy as np
 
 from lineara.colouring import Compression, bidirectional
-from lineara.errors import LinearityError, ShapeError, StructureError, TypeMismatchError
+from lineara.errors import (
+    LinearityError,
+    ShapeError,
+    StagingError,
+    StructureError,
+    TypeMismatchError,
+)
 from lineara.facts.box import Box
 from lineara.facts.hints import Leaf, Tree
 from lineara.facts.primitive import conjugate, op
@@ -560,6 +566,12 @@ def _each(space: Space, asks: Callable[[ArrayType], bool]) -> np.ndarray:
 def _check_complex(of_one: object, of_i: object) -> None:
     """Refuse a map that is not linear over the complex numbers: L(i v) = i L(v)."""
     a, b = _plain(of_one), _plain(of_i)
+    if a is None or isinstance(a, Box):
+        raise StagingError(
+            "whether a function is holomorphic depends on values, which are not known while a "
+            "program is written; differentiate outside of jit and vmap, for example "
+            'grad(jit(f), convention="holomorphic")'
+        )
     scale = np.max(np.abs(a), initial=0.0) + np.max(np.abs(b), initial=0.0)
     if np.any(np.abs(b - 1j * a) > scale * np.finfo(np.asarray(a).dtype).eps ** 0.5):
         raise LinearityError(
@@ -570,7 +582,7 @@ def _check_complex(of_one: object, of_i: object) -> None:
 
 
 def _plain(value: Leaf) -> Any:
-    while isinstance(value, Box):
+    while isinstance(value, Box) and hasattr(value, "v"):
         value = value.v
     return value
 

@@ -625,3 +625,30 @@ def test_the_gradient_of_whole_numbers_is_that_of_floats():
             jitted = lineara.jit(f, engine=engine)(x)
             np.testing.assert_array_equal(jitted, f(x))
             assert np.asarray(jitted).dtype == np.asarray(f(x)).dtype
+
+
+CONSTANT = {
+    "a number": lambda x: 3.0,
+    "a number of NumPy's": lambda x: np.float64(2.0),
+    "a sum of constants": lambda x: np.sum(np.ones(3)),
+    "an empty sum": lambda x: sum(v * x for v in []),
+    "a branch": lambda x: 1.0 if x > 0 else 2.0,
+}
+
+
+@pytest.mark.parametrize("name", CONSTANT)
+def test_the_gradient_of_what_does_not_depend_on_the_argument_is_zero(name):
+    f = CONSTANT[name]
+    for way in (jit(grad(f)), grad(jit(f)), jit(jit(grad(f))), jit(grad(f), engine="native")):
+        assert way(2.0) == 0.0 == grad(f)(2.0)
+    value, slope = jit(lineara.value_and_grad(f))(2.0)
+    assert (value, slope) == (f(2.0), 0.0)
+    np.testing.assert_array_equal(lineara.vmap(grad(f))(np.ones(3)), np.zeros(3))
+
+
+def test_whether_a_function_is_holomorphic_is_not_asked_in_programs():
+    cube = grad(lambda z: z**3, convention="holomorphic")
+    for f, z in ((jit(cube), 1 + 2j), (lineara.vmap(cube), np.array([1 + 2j]))):
+        with pytest.raises(StagingError, match="whether a function is holomorphic depends on"):
+            f(z)
+    assert grad(jit(lambda z: z**3), convention="holomorphic")(1 + 2j) == -9 + 12j

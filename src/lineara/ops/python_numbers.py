@@ -468,9 +468,9 @@ def log(x, base=None):
 
 
 @_in_programs(math.isclose)
-def isclose(a, b, *, rel_tol=1e-09, abs_tol=0.0):
+def isclose(a, b, *, rel_tol: Any = 1e-09, abs_tol: Any = 0.0):
     """Whether two numbers are no further apart than the tolerances."""
-    x, y, relative, absolute = [_real(v) for v in (a, b, rel_tol, abs_tol)]
+    x, y, relative, absolute = _real(a), _real(b), _real(rel_tol), _real(abs_tol)
     negative = op("logical_or")(relative < 0.0, absolute < 0.0)
     if isinstance(negative, Box):
         x = checked(x, negative, ValueError, "tolerances must be non-negative")

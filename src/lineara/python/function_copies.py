@@ -10,6 +10,7 @@ last few are kept.
 
 import functools
 import gc
+import operator
 import types
 import weakref
 from collections.abc import Callable
@@ -22,6 +23,9 @@ from lineara.facts.registry import registry
 from lineara.python.namespaces import Namespace, Replacer, facts
 
 _CALLED = (FunctionType, MethodType)
+_CODE, _DEFAULTS, _OPTIONS = map(
+    operator.attrgetter, ("__code__", "__defaults__", "__kwdefaults__")
+)
 
 
 _is_user_file = functools.cache(is_user_file)
@@ -102,14 +106,38 @@ class Functions:
         self.overlay = overlay
         self.spaces: Recent = Recent(256)
         self.cyclic: Recent = Recent(64)  # copies that may keep their original alive
+        self.users: dict[int, tuple[Any, ...]] = {}  # what functions of users are made of
+        self.watched: list[list[Any]] | None = None
 
     def forget(self) -> None:
         """Drop all copies."""
         self.spaces.clear()
         self.cyclic.clear()
+        self.users.clear()
+        self.watched = None
 
     def refresh(self) -> None:
-        """A run begins: what has changed in the user's modules is read again."""
+        """A run begins: what has changed in the user's modules is read again.
+
+        All is, if a function of the user's has other code or defaults than when it was copied: an
+        editor's reload changes functions that way which others hold.
+        """
+        if self.watched is None:
+            users = [*self.users.values()]
+            given = [u for u in users if u[2] or u[3]]
+            self.watched = [[u[0] for u in us] for us in (users, given)]
+            self.watched += [[u[1] for u in users], [u[2] for u in given], [u[3] for u in given]]
+        users, given, codes, defaults, options = self.watched
+        try:
+            still = (
+                all(map(operator.is_, map(_CODE, map(operator.call, users)), codes))
+                and all(map(operator.is_, map(_DEFAULTS, map(operator.call, given)), defaults))
+                and all(map(operator.is_, map(_OPTIONS, map(operator.call, given)), options))
+            )
+        except AttributeError:  # one has gone just now
+            still = False
+        if not still:
+            self.overlay.forget()
         for space in tuple(self.spaces.values()):
             if space.volatile or space.seen or space.absent:
                 space.refresh()
@@ -262,10 +290,15 @@ class Functions:
             functions, home = me(), space() if space else None
             if functions is not None:
                 functions.cyclic.pop(key, None)
+                functions.users.pop(key, None)
+                functions.watched = None
             if home is not None:
                 home.records.pop(key, None)
 
         record = self.cyclic[key] = Copy(weakref.ref(f, gone), f, copy)
+        if _is_user_file(f.__code__.co_filename):
+            self.users[key] = record.source, record.code, *record.defaults
+            self.watched = None
         return record
 
     def _single_dispatch(self, f: Any) -> Any:

@@ -42,6 +42,10 @@ class Replacer(Protocol):
     run: int  # the number of this run
     lock: Any  # held while copies and twins are made
 
+    def forget(self) -> None:
+        """Drop everything remembered."""
+        ...
+
     def needs(self, value: object, depth: int = 4) -> bool:
         """Whether copied code must see something else in place of `value`."""
         ...

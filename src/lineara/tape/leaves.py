@@ -343,7 +343,7 @@ def _of_kind(leaf: Value, g: Traced) -> Any:
 
 def _exact(leaf: Leaf) -> Any:
     """The exact number that a leaf is, or stands for at an outer level; else None."""
-    while isinstance(leaf, Box):
+    while isinstance(leaf, Box) and hasattr(leaf, "v"):
         leaf = leaf.v
     return leaf if isinstance(leaf, EXACT) else None
 
