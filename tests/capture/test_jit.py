@@ -443,6 +443,72 @@ def test_what_was_written_before_an_exception_is_in_the_arguments():
     assert f.captures == 1
 
 
+class BelowZero(Exception):
+    def __init__(self, x):
+        super().__init__(f"{x} is below zero")
+        self.x = x
+
+
+def goes_beyond_the_end(a, n):
+    for i in range(n):
+        a[i] = a[i] + 1.0
+    return a.sum()
+
+
+def reads_beyond_the_end(a, i):
+    a[0] = 7.0
+    return a[i] + a[1]
+
+
+def reads_beyond_a_list(a, i):
+    a[0] = 7.0
+    return [a[1], a[2]][i]
+
+
+def says_what_it_found(a, i):
+    a[0] = 7.0
+    if a[i % 3] > 1.0:
+        raise ValueError(f"element {i} is {a[i % 3]}")
+    return a.sum()
+
+
+def raises_its_own(a, i):
+    a[0] = -a[i % 3]
+    if a[0] < 0.0:
+        raise BelowZero(a[0])
+    return a.sum()
+
+
+@pytest.mark.parametrize("engine", ["native", "interpreter"])
+@pytest.mark.parametrize(
+    "plain",
+    [
+        goes_beyond_the_end,
+        reads_beyond_the_end,
+        reads_beyond_a_list,
+        says_what_it_found,
+        raises_its_own,
+    ],
+)
+def test_writes_before_a_place_beyond_the_end_or_a_text_of_values_are_in_the_arguments(
+    plain, engine
+):
+    f = jit(plain, engine=engine)
+    for i in (0, 5):
+        outcomes = []
+        for g in (f, plain):
+            for a in (np.arange(3.0), np.arange(6.0)[::2]):
+                try:
+                    said = g(a, i)
+                except (IndexError, ValueError, BelowZero) as e:
+                    said = type(e), e.args, getattr(e, "x", None)
+                outcomes.append((said, a.tolist()))
+        assert outcomes[:2] == outcomes[2:]
+    assert f.captures <= 2
+    with pytest.raises((IndexError, ValueError, BelowZero)):
+        f(np.arange(3.0), 5)
+
+
 def test_writes_before_an_exception_of_a_function_that_prints_are_refused(capsys):
     def f(out, x):
         out[0] = x
@@ -460,7 +526,18 @@ def test_writes_before_an_exception_of_a_function_that_prints_are_refused(capsys
         "warns: whether these hold what Python leaves in them is not known; return a new array, or "
         "check before anything is written"
     )
+    assert e.value.line.endswith('raise ValueError("below zero")')
     assert capsys.readouterr().out == "x is 2.0\nx is -2.0\n"
+
+    def beyond(a, i):
+        print("a is", a[0])
+        a[0] = a[i]
+        return a
+
+    with pytest.raises(StagingError, match="beyond has raised IndexError after it may") as e:
+        jit(beyond)(np.ones(2), 3)
+    assert e.value.line.endswith("a[0] = a[i]")
+    assert capsys.readouterr().out == "a is 1.0\n"
 
 
 def test_a_number_for_which_a_loop_or_a_call_needs_a_value_is_a_constant():

@@ -227,11 +227,16 @@ def _made(parts: Sequence[Any] | None) -> Any:
     return error
 
 
+def only_raises(effect: Said) -> bool:
+    """Whether a call that is made as the program runs only raises an exception."""
+    return isinstance(effect.call, functools.partial) and effect.call.args[1:] == (_raised,)
+
+
 def _raised(parts: Sequence[Any], line: str) -> NoReturn:
     error = _made(parts)
     error.add_note(f"at {line}")
     raise error
 
 
-__all__ = ["LINE", "Text", "asked", "is_late", "late", "percent", "raises", "refuse_late", "report"]
-__all__ += ["text"]
+__all__ = ["LINE", "Text", "asked", "is_late", "late", "only_raises", "percent", "raises"]
+__all__ += ["refuse_late", "report", "text"]

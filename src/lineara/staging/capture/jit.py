@@ -17,6 +17,7 @@ from lineara.containers.foreign_arrays import is_foreign
 from lineara.engines import Engine, engine_here, engine_of, exact_engine, with_room
 from lineara.errors import (
     LinearaError,
+    OutOfBounds,
     OutOfRoom,
     StagingError,
     TypeMismatchError,
@@ -46,6 +47,7 @@ from lineara.staging.capture.quick_calls import Errors, Quick, attached
 from lineara.staging.capture.side_effects import line_of_change
 from lineara.staging.control_flow import plain_key
 from lineara.staging.staged_level import is_of_array, weakness
+from lineara.staging.texts import only_raises
 from lineara.staging.tracing import (
     Fixed,
     Staged,
@@ -247,15 +249,17 @@ class Jitted(Remade, Remembers):
             return staged.value(call.values)
         try:
             return staged.value(call.values)
-        except LinearaError:
-            raise
         except Exception as e:
+            if isinstance(e, LinearaError) and not isinstance(e, OutOfBounds):
+                raise
             error = e
         if _reports(staged):
+            kind = IndexError if isinstance(error, OutOfBounds) else type(error)
             raise StagingError(
-                f"jit: {staged.name} has raised {type(error).__name__} after it may have written "
+                f"jit: {staged.name} has raised {kind.__name__} after it may have written "
                 "into its arguments, and prints or warns: whether these hold what Python leaves in "
-                "them is not known; return a new array, or check before anything is written"
+                "them is not known; return a new array, or check before anything is written",
+                line=_line_within(error),
             ) from error
         args, kwargs = unflatten(call.structure, call.on_host())
         self._as_it_is(*args, **kwargs)  # which writes as far as it comes, and raises the same
@@ -502,10 +506,18 @@ def _is_whole(v: Leaf) -> bool:
 
 
 def _reports(staged: Staged) -> bool:
-    """Whether a program does something beside giving values and raising Python's exceptions."""
+    """Whether a program does something beside giving values and raising exceptions."""
     bodies = [d.body for d in staged.program.outline.defs.values()]
-    every = [e for body in bodies for e in ir.leaves(body)]
-    return any([isinstance(e, ir.Prim) and isinstance(e.primitive, Report) for e in every])
+    every = [e for body in bodies for e in ir.leaves(body) if isinstance(e, ir.Prim)]
+    acting = [e.params["effect"] for e in every if isinstance(e.primitive, Report)]
+    return not all(map(only_raises, acting))
+
+
+def _line_within(error: BaseException) -> str | None:
+    """The line of the program that has raised an error, if that is told."""
+    told = [*f"{error}".splitlines(), *getattr(error, "__notes__", ())]
+    lines = [t.strip().removeprefix("at ") for t in told if t.strip().startswith("at ")]
+    return lines[0] if lines else None
 
 
 P = ParamSpec("P")
