@@ -307,8 +307,22 @@ def test_bytes_are_bounded(place):
     assert [e.name[0] for e in entries(place)] == ["d"]
 
 
+def test_one_in_some_entries_looks_for_room_for_those_to_come(place, monkeypatch):
+    kept = DiskCache(disk_cache().directory, limits=Limits(10**9, 640))
+    assert kept.limits.unlooked == 10
+    looks = []
+    own = DiskCache._leave_room
+    monkeypatch.setattr(DiskCache, "_leave_room", lambda self, key: looks.append(own(self, key)))
+    sizes = []
+    for i in range(1_500):
+        kept.put(f"{i:064x}", b"code")
+        sizes.append(len(os.listdir(place)))
+    assert 100 < len(looks) < 200
+    assert 600 < sizes[-1] <= max(sizes) < 640 + 10 * kept.limits.unlooked
+
+
 def test_what_was_never_put_in_place_is_removed(place):
-    kept = disk_cache()
+    kept = DiskCache(disk_cache().directory, limits=Limits(10_000, 3))
     kept.put(KEY, b"code")
     for name, age in ((".fresh", 0.0), (".old", 2 * cache.ABANDONED)):
         (place / name).write_bytes(b"co")

@@ -2,7 +2,9 @@
 
 An entry is one file, named by a key; it begins with a digest of its key and of its code, so one
 that is cut off, altered or under another name is none.  It is written beside and put in place
-whole, whatever other processes do at the time.  What was not used for longest goes first.
+whole, whatever other processes do at the time.  What was not used for longest goes first; only
+one in some entries looks for room, and makes it for those to come, since to look costs a call of
+the system for each file.
 
 What is in it runs as this user, so nobody else may write into it: the directory is made for this
 user alone, and neither a link, nor what belongs to somebody else, nor what others may enter is
@@ -35,6 +37,11 @@ class Limits(NamedTuple):
     nbytes: int = 2**27
     entries: int = 2_000
 
+    @property
+    def unlooked(self) -> int:
+        """How many entries come before one looks for room, as a rule."""
+        return max(self.entries // 64, 1)
+
 
 LIMITS = Limits()
 
@@ -42,9 +49,19 @@ LIMITS = Limits()
 class Entry(NamedTuple):
     """A file of the cache."""
 
-    path: Path
+    path: str
     nbytes: int
     used: float
+
+    @property
+    def is_beside(self) -> bool:
+        """Whether it is not put in place yet, or was abandoned."""
+        return os.path.basename(self.path).startswith(".")
+
+    def remove(self) -> None:
+        """Remove the file, unless another process has."""
+        with suppress(FileNotFoundError):
+            os.unlink(self.path)
 
 
 @dataclass(frozen=True)
@@ -79,28 +96,28 @@ class DiskCache:
         """Keep the code of a key; a disk that is full or may not be written keeps nothing."""
         if self.directory is None:
             return
+        digest = _digest(key, code)
         with suppress(OSError):
             file, beside = tempfile.mkstemp(prefix=".", dir=self.directory)
             try:
                 with os.fdopen(file, "wb") as f:
-                    f.write(HEAD + _digest(key, code) + code)
+                    f.write(HEAD + digest + code)
                 os.replace(beside, self.directory / key)
             except BaseException:
                 os.unlink(beside)
                 raise
-            self._leave_room(key)
+            if digest[0] % self.limits.unlooked == 0:
+                self._leave_room(key)
 
     def entries(self) -> list[Entry]:
         """What there is, the one that was not used for longest first."""
-        return sorted(
-            [e for e in self._files() if not e.path.name.startswith(".")], key=lambda e: e.used
-        )
+        return sorted([e for e in self._files() if not e.is_beside], key=lambda e: e.used)
 
     def clear(self) -> int:
         """Remove every entry; gives how many there were."""
         files = list(self._files())
         for e in files:
-            e.path.unlink(missing_ok=True)
+            e.remove()
         return len(files)
 
     def _files(self) -> Iterator[Entry]:
@@ -110,20 +127,24 @@ class DiskCache:
             for file in files:
                 with suppress(OSError):  # another process has removed it
                     s = file.stat(follow_symlinks=False)
-                    yield Entry(Path(file.path), s.st_size, s.st_mtime)
+                    yield Entry(file.path, s.st_size, s.st_mtime)
 
     def _leave_room(self, newest: str) -> None:
         """Remove what was not used for longest, and what was never put in place."""
-        for e in self._files():
-            if e.path.name.startswith(".") and e.used < time.time() - ABANDONED:
-                e.path.unlink(missing_ok=True)
-        entries = self.entries()
+        files = sorted(self._files(), key=lambda e: e.used)
+        entries = [e for e in files if not e.is_beside]
+        for e in files:
+            if e.is_beside and e.used < time.time() - ABANDONED:
+                e.remove()
         n, nbytes = len(entries), sum([e.nbytes for e in entries])
+        if n <= self.limits.entries and nbytes <= self.limits.nbytes:
+            return
+        most = self.limits.entries + 1 - self.limits.unlooked
         for e in entries:
-            if n <= self.limits.entries and nbytes <= self.limits.nbytes:
+            if n <= most and nbytes <= self.limits.nbytes:
                 return
-            if e.path.name != newest:
-                e.path.unlink(missing_ok=True)
+            if os.path.basename(e.path) != newest:
+                e.remove()
                 n, nbytes = n - 1, nbytes - e.nbytes
 
 
