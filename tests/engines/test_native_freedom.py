@@ -23,7 +23,7 @@ from lineara.engines.native import Native, emitted, memory
 from lineara.engines.native.cotangents import of_cotangents
 from lineara.engines.native.lower import lowered
 from lineara.engines.native.numbers import Affine, Arr, Buffer, Num, Round
-from lineara.engines.native.places import Place, Places, differ, may_be_later
+from lineara.engines.native.places import Place, Places, Reached, differ, may_be_later
 from lineara.facts.types import ArrayType
 from lineara.linear_a.parse import parse
 from lineara.linear_a.show import show_leaf
@@ -189,6 +189,22 @@ def test_what_lies_at_a_place_is_known_until_it_may_be_stored_over():
     assert places.read(inside, at(1)) is None
 
 
+def test_what_is_known_is_not_read_again():
+    program = parse("""
+        def f(u: f64[3], x: f64;) -> (f64[3], f64;) =
+          let v = put[0](u, x) in
+          let a = index[at=(1,)](u) in
+          let b = a * x in
+          let c = index[at=(1,)](u) in
+          let d = b + c in
+          let e = index[at=(0,)](v) in
+          let g = d - e in
+          (v, g;)
+    """)
+    text = lowered(program, "f", True, False).text
+    assert text.partition("@body(")[2].partition("\n}")[0].count("load double") == 1
+
+
 def test_what_is_copied_over_is_not_known_any_more():
     program = parse("""
         def f(x: f64[3], s: f64;) -> (f64, f64[3];) =
@@ -258,6 +274,8 @@ def test_of_places_of_which_too_little_is_known_nothing_is_said():
     def at(constant, *rounds):
         return Affine(constant, tuple([(r, 1) for r in rounds]))
 
+    assert Reached("!1").are_apart(told)
+    assert not Reached().are_apart(told)
     assert not differ(at(0), None, told)
     assert not differ(None, at(0), told)
     for p, end in ((9, 1), (-9, -1)):  # nine rounds on, which the loop has not
@@ -285,7 +303,18 @@ def test_the_way_back_clears_no_row_that_it_adds_to_again():
     agree(lineara.grad(eliminated), MATRIX)
     text = text_of(eliminated, MATRIX)
     assert "store double 0x0000000000000000" not in text  # zeros come by memset
-    text = text_of_all(eliminated, MATRIX)
+    assert len(re.findall("llvm.loop.parallel_accesses", text_of_all(eliminated, MATRIX))) == 1
+
+
+def test_a_loop_whose_rounds_are_apart_is_told_to_be():
+    def scaled(x):
+        y = x.copy()
+        for i in range(40):
+            y[i] = y[i] * x[i]
+        return y
+
+    program, name, _ = program_of(scaled, np.ones(40))
+    text = lowered(program, name, True, False).text
     (fact,) = re.findall(r"(!\d+) = !{!\"llvm.loop.parallel_accesses", text)
     (loop,) = re.findall(rf"(!\d+) = distinct !{{.*{fact}\b", text)
     assert len(re.findall(rf"br label %\w+, !llvm.loop {loop}\n", text)) == 1

@@ -69,6 +69,26 @@ def test_a_sum_of_one_alternative_is_that_alternative():
     assert not re.search(r"smax|sin|switch", text)
 
 
+def test_what_an_alternative_holds_is_that():
+    p = program("""
+        type either = [f64 | f64]
+        def f(x: f64;) -> (f64;) = let a: either = inj[1, either](x) in proj[1](a)
+    """)
+    assert agree(p, "f", 2.0) == (2.0,)
+
+
+READ_BY_BOTH = """
+def one(u: f64[3], x: f64;) -> (f64;) = let a = index[at=(0,)](u) in a * x
+def other(u: f64[3], x: f64;) -> (f64;) = let a = index[at=(0,)](u) in a - x
+def f(p: bool, u: f64[3], x: f64;) -> (f64;) = cond[one, other](p, u, x;)
+"""
+
+
+def test_what_one_branch_has_read_the_other_one_reads():
+    p = program(READ_BY_BOTH)
+    assert [agree(p, "f", q, np.arange(3.0), 5.0) for q in (True, False)] == [(0.0,), (-5.0,)]
+
+
 CHOICE = """
 def twice(x: f64, y: f64;) -> (f64;) = let (;) = drop(y) in x + x
 def minus(x: f64, y: f64;) -> (f64;) = x - y
@@ -88,7 +108,7 @@ type pair = <f64, f64[2]>
 def first(n: i64, a: f64[2];) -> (f64;) =
   let b = index[at=(0:n,)](a) in
   sum[axis=(0,), keepdims=false](b)
-def sized_by_a_value(p: pair, h: f16, u: f64;) -> (pair, f64;) =
+def sized_by_a_value(p: pair, h: f16, u: f64[2];) -> (pair, f64;) =
   let (;) = drop(u) in
   let <x: f64, a: f64[2]> = p in
   let n = count_nonzero(a) in
@@ -100,10 +120,11 @@ def sized_by_a_value(p: pair, h: f16, u: f64;) -> (pair, f64;) =
   let q: pair = <y, b> in
   (q, g;)
 def f(x: f64, a: f64[2], h: f16;) -> (f64, f64[2], f64;) =
-  let u = cos(x) in
+  let u = cos(a) in
   let p: pair = <x, a> in
   let (q: pair, g: f64;) = sized_by_a_value(p, h, u;) in
-  let (r: pair, k: f64;) = sized_by_a_value(q, h, g;) in
+  let (;) = drop(g) in
+  let (r: pair, k: f64;) = sized_by_a_value(q, h, a;) in
   let <y: f64, b: f64[2]> = r in
   (y, b, k;)
 """

@@ -85,13 +85,28 @@ def waved(x: f64[3,1];) -> (f64[3,1];) = let y = sin(x) in cos(y)
 def f(a: f64[3,3], b: f64[3,1];) -> (f64[3,1];) =
   let x = solve(a, b) in
   let y = waved(x;) in
-  solve(a, y)
+  let z = waved(y;) in
+  solve(a, z)
 """
 
 
 def test_what_a_block_has_factored_is_known_after_a_call():
     text = lowered(parse(AROUND), "f", True, False).text
     assert text.count('call i1 @"lineara.factor.3"') == 1
+
+
+def test_what_is_factored_lies_no_longer_than_the_matrix():
+    def slots(n):
+        pairs = [
+            f"let x{i + 1} = solve(a{i}, x{i}) in let a{i + 1} = a{i} * a{i} in" for i in range(n)
+        ]
+        program = parse(f"""
+            def f(a0: f64[3,3], x0: f64[3,1];) -> (f64[3,3], f64[3,1];) =
+              {" ".join(pairs)} (a{n}, x{n};)
+        """)
+        return lowered(program, "f", True, False).text.count(" x i8], align 64")
+
+    assert slots(3) == slots(6)
 
 
 def test_a_matrix_without_a_solution_is_told_by_the_line_that_asks():

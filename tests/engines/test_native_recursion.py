@@ -308,7 +308,21 @@ def twice(x, k, n):
     return twice(x * y * 0.1, k, n - 1) * y
 
 
-@pytest.mark.parametrize("f", [arrays, flags, turned, twice], ids=lambda f: f.__name__)
+def in_triangles(x, k, n):
+    if n < 1:
+        return x[0]
+    u, y = x * 0.5, x[k]
+    for i in range(1, 6):
+        for j in range(i):
+            y = np.sin(y) * u[j] + 0.2
+        u[i] = y
+    return in_triangles(x * y, k, n - 1) * y + u[5]
+
+
+RECURSIONS = [arrays, flags, turned, twice, in_triangles]
+
+
+@pytest.mark.parametrize("f", RECURSIONS, ids=lambda f: f.__name__)
 def test_nodes_keep_arrays_and_stacks(f):
     """How deep it goes is a value, so the gradient calls itself."""
     ours, theirs = [lineara.jit(lineara.grad(f), engine=e) for e in ("native exact", INTERPRETER)]

@@ -333,6 +333,14 @@ def f(x: f64[200];) -> (f64[200,1], f64[200,1];) =
     assert workspace == 0
 
 
+def test_an_index_that_only_makes_axes_is_a_name():
+    told, _ = told_of("""
+def f(x: f64[200];) -> (f64[200,1];) =
+  let y = x * x in let r = index[at=(..., None)](y) in let z = sin(r) in (z;)
+""")
+    assert told == ["f: y, z over 200 rows; stored: z"]
+
+
 def test_a_broadcast_that_no_line_reads_is_no_line():
     told, _ = told_of("""
 def f(x: f64[200];) -> (f64[200,3], f64[200];) =
