@@ -1,14 +1,17 @@
 """Machine code of arrays: products, sums, extrema and parts, against the interpreter."""
 
+import functools
 import math
 
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.special
 from test_native import EXACT, NATIVE, agree
 
 import lineara
 from lineara.engines import run
+from lineara.engines.native import symbols
 from lineara.engines.native.formulas import is_pythons
 
 rng = np.random.default_rng(5)
@@ -515,6 +518,16 @@ def test_a_part_that_is_one_piece_of_memory_is_not_copied_for_a_loop(part, copie
     agree(p.program, p.name, *p.operands((x,)))
     code = NATIVE.code(p.program, p.name)
     assert len(code.places) - len(code.bound) == copies
+
+
+def test_what_code_calls_is_found_by_its_name():
+    """Kept code says which loop of NumPy's it calls, and with which data."""
+    loop = symbols.numpy_loop(scipy.special.gammaln, ("f64",), "f64")
+    named = functools.partial(symbols.named, loops={"numpy.gammaln": loop.of})
+    assert (named("numpy.gammaln"), named("numpy.gammaln.data")) == (loop.address, loop.data)
+    assert loop.data not in (0, loop.address)
+    assert named("lapack.dpotrf") == symbols.lapack("dpotrf") != symbols.blas("dpotrf")
+    assert named("numpy.erf") is named("other.dpotrf") is None
 
 
 def test_an_operation_that_has_the_name_of_a_ufunc_and_is_none_is_itself(monkeypatch):

@@ -438,6 +438,19 @@ def test_what_is_dropped_is_run_where_it_may_raise(i, k):
     agree(program(DROPPED), "f", np.arange(1.0, 5.0), i, k)
 
 
+UNREAD = """
+def g(x: f64, y: f64;) -> (f64, f64;) = let a: f64 = x * x in let b: f64 = y + x in (a, b;)
+def f(x: f64, k: f64;) -> (f64;) =
+  let y: f64 = k / x in let (a: f64, b: f64;) = g(x, y;) in let (;) = drop(b) in a
+"""
+
+
+def test_what_no_result_of_a_definition_needs_is_not_calculated():
+    p = program(UNREAD)
+    assert agree(p, "f", 3.0, 2.0) == (9.0,)
+    assert "fdiv" not in NATIVE.code(p, "f").text
+
+
 @pytest.mark.parametrize("k", [0, 1, 2, 3, 4, 5, 7, 0.5, 2.5, -1, -2, -3])
 def test_powers_of_numbers_with_known_exponents_are_pythons(k):
     p = lineara.jit(lambda x: x**k).program(1.5)

@@ -91,6 +91,18 @@ def packed(x: f64, w: f64;) -> (f64, <f64, f64>;) =
     assert values.follow("value", "packed") is same
 
 
+@pytest.mark.parametrize("factor", ["a", "b"])
+def test_parts_of_what_is_the_same_are_the_same(factor: str) -> None:
+    unpacked = "let t: <f64, f64> = <x, w> in let <a: f64, b: f64> = t in let s: f64 = a * b in"
+    p = check(
+        parse(f"""
+def value(x: f64, w: f64;) -> (f64;) = {unpacked} let y: f64 = s * a in (y;)
+def taped(x: f64, w: f64;) -> (f64, f64;) = {unpacked} let y: f64 = s * {factor} in (y, s;)
+""")
+    )
+    assert Values(p).follow("value", "taped") is (factor == "a")
+
+
 def test_a_definition_follows_itself_whatever_it_ends_in() -> None:
     values = Values(check(parse("def f(x: f64;) -> (f64;) = x * x")))
     assert values.follow("f", "f")

@@ -3,6 +3,7 @@
 import concurrent.futures
 import math
 import os
+import re
 import signal
 import sys
 import threading
@@ -16,6 +17,8 @@ from test_native_memory import allocated  # noqa: F401
 import lineara
 from lineara.engines import run
 from lineara.engines.interpreter import Machine
+from lineara.engines.native import functions
+from lineara.engines.native.lower import lowered
 from lineara.errors import OutOfBounds
 from lineara.linear_a.parse import parse
 
@@ -465,6 +468,46 @@ def test_an_error_inside_is_the_interpreters(way):
 
 def two(n, x):
     return math.sin(x) if n < 1 else two(n - 1, x * 0.9) + two(n - 2, x * 1.1)
+
+
+WEIGHTS = np.array([0.5, -1.5, 2.5])
+
+
+def of_less(x, n, spare):
+    return x if n < 1 else of_less(x * WEIGHTS[n % 3], n - 1, x / 3.0) + 1.0
+
+
+def test_a_recursion_reads_constants_and_gets_what_it_needs():
+    """What it never looks at is none of the function's, and is not calculated."""
+    f = lineara.jit(lambda x, n: of_less(x, n, x), engine="native")
+    assert f(0.7, 7) == of_less(0.7, 7, 0.0)
+    p = f.program(0.7, 7)
+    text = lowered(p.program, p.name).text
+    (head,) = re.findall(r"^define internal .* @of\d+\((.*)\)", text, re.MULTILINE)
+    assert re.findall(r"\w+ %a\d", head) == ["double %a0", "i64 %a1"]
+    assert "fdiv" not in text
+
+
+def test_which_definitions_call_themselves_is_found_in_one_pass():
+    """Each of these calls the next one twice, so there are more ways than can be gone."""
+    text = "def f60(x: f64;) -> (f64;) = x * x\n"
+    for i in range(60):
+        text += f"def f{i}(x: f64;) -> (f64;) = let y: f64 = f{i + 1}(x;) in f{i + 1}(y;)\n"
+    assert not functions.those_that_call_themselves(parse(text), "f0")
+
+
+def test_what_a_recursion_has_done_is_counted():
+    """Where it is much, Python is asked whether it interrupts, and counting begins again."""
+    f = lineara.jit(lambda x, n: of_less(x, n, x), engine="native")
+    p = f.program(0.7, 7)
+    text = lowered(p.program, p.name).text
+    counts = re.findall(
+        r"(%\w+) = getelementptr inbounds i64, ptr %ran, i64 1\n(?:.*\n)+?.* = icmp ugt i64 .*\n"
+        r"  (%\w+) = select i1 .*, i64 0, i64 .*\n  store i64 (%\w+), ptr (%\w+)\n",
+        text,
+    )
+    assert counts
+    assert all([place == at and new == kept for place, new, kept, at in counts])
 
 
 def test_a_recursion_is_interrupted():

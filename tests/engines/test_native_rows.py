@@ -352,6 +352,23 @@ def test_a_table_of_more_numbers_than_a_narrow_row_has_is_no_line(n, regions, mo
     assert len(check(f, Random(2, N).arguments("hard"), monkeypatch)) == regions
 
 
+UNPACKED = """
+def f(x: f64[300,3], w: f64;) -> (f64[300,2];) =
+  let y: f64[300,3] = x * w in
+  let t: <f64[300,3]> = <x> in let <z: f64[300,3]> = t in
+  let a: f64[300,2] = index[at=(:, 1:)](y) in let b: f64[300,2] = index[at=(:, :2)](z) in
+  let c: f64[300,2] = a * b in (c;)
+"""
+
+
+def test_what_is_taken_apart_between_lines_of_rows_is_none_of_them():
+    x = np.arange(900.0).reshape(300, 3)
+    program, engine = parse(UNPACKED), Native()
+    (y,) = run(program, "f", x, 0.5, engine=engine).results
+    np.testing.assert_array_equal(y, 0.5 * x[:, 1:] * x[:, :2])
+    assert "narrow rows" in engine.code(program, "f").fused[0][0]
+
+
 # --- positions that are not there -----------------------------------------------------------------
 
 

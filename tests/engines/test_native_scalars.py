@@ -3,6 +3,7 @@
 import functools
 import itertools
 import math
+import re
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from test_native import agree, bits
 import lineara
 from lineara import engines
 from lineara.engines import run
-from lineara.engines.native import Native
+from lineara.engines.native import Native, lower
 from lineara.engines.native.formulas import FORMULAS, Floats, is_pythons
 from lineara.errors import LinearaError
 
@@ -199,6 +200,14 @@ def test_running_sums(axis, shape):
     for f in (lambda x: np.cumsum(x, axis=axis), lambda x: np.cumsum(x.T, axis=axis)):
         program, called = same(f, x)
         assert NATIVE.sites(program, called) == 0
+
+
+@pytest.mark.parametrize(("axis", "loops"), [(0, 3), (1, 2)])
+def test_running_sums_go_through_memory_once(axis, loops):
+    """Row by row where the rows are summed, else all lines at a time."""
+    program, called, *_ = of(lambda x: np.cumsum(x, axis=axis), np.ones((3, 4)))
+    text = lower.lowered(program, called, True, False).text
+    assert len(re.findall(r"^body\d+:", text, re.MULTILINE)) == loops
 
 
 def test_running_sums_of_whole_numbers_and_of_specials():

@@ -116,9 +116,8 @@ class Kernel:
         words = io.views["i64"]
         for i, array in enumerate(self.code.constants):
             words[len(self.inputs) + i] = array.__array_interface__["data"][0]
-        for i, (slot, place) in enumerate(self.slots):
-            if slot not in self.code.bound:
-                words[self.first_slot + i] = io.begin + place
+        for i, (_, place) in enumerate(self.slots):  # a result has new memory in each run
+            words[self.first_slot + i] = io.begin + place
         return io
 
     def __call__(self, values: Sequence[Any]) -> list[Any]:
