@@ -84,8 +84,6 @@ class Region(NamedTuple):
 class Blocks:
     """The code of a region: what its block binds is put into `env`."""
 
-    start: nm.Affine  # the first row of the block that is written
-
     def __init__(
         self, em: Emitter, block: ir.Block, env: dict[ir.Var, nm.Held], region: Region
     ) -> None:
@@ -97,6 +95,7 @@ class Blocks:
         self.totals: list[tuple[Sum, nm.Arr]] = []
         self.going: list[folds.Going] = []
         self.memory: dict[Cell, nm.Arr] = {}
+        self.start: nm.Affine = nm.Affine(0)  # the first row of the block that is written
         self.filled: set[Cell] = set()
         self.same: dict[Cell, nm.Num] = {}
         self.level: dict[Cell, int] = {}  # after how many calls a cell is made
