@@ -1,10 +1,12 @@
 """Loops in a differentiated function read arrays of the function around it, as loops."""
 
+import os
+
 import numpy as np
 import pytest
 
 from lineara import grad, hvp, jit, jvp, value_and_grad
-from lineara.errors import MutationError
+from lineara.errors import MutationError, StagingError
 from lineara.staging.capture import trace as capture
 
 
@@ -151,3 +153,43 @@ def test_what_is_written_into_such_an_array_is_seen_where_python_shows_it(f):
 def test_a_row_that_was_kept_is_not_read_after_a_write_into_its_array():
     with pytest.raises(MutationError, match="is read after a write"):
         jit(keeps_a_row)(*data(5))
+
+
+FEW = np.arange(3.0)
+
+
+def copied(x):
+    a = FEW.copy()
+    a[0] = x[0] ** 2
+    if x[1] > 0:
+        a[1] = 7.0
+    return a @ a * x[1]
+
+
+def scaled(x):
+    a = FEW * 2.0
+    for i in range(3):
+        a[i] = a[i] * x[0]
+    return a @ a + FEW[1]
+
+
+@pytest.mark.parametrize("f", [copied, scaled])
+def test_a_copy_of_a_small_array_around_is_written(f):
+    program, x = jit(f), np.array([1.5, 2.0])
+    assert program(x) == f(x)
+    FEW[1] = 5.0
+    try:
+        assert program(x) == f(x)
+        assert program.captures == 1  # it is an input
+    finally:
+        FEW[1] = 1.0
+    assert program(x) == f(x)
+
+
+def test_what_is_refused_whatever_arrays_are_says_why_as_before():
+    def refused(x):
+        FEW.copy()
+        return x * len(os.getcwd())
+
+    with pytest.raises(StagingError, match="getcwd would be called once"):
+        jit(refused)(2.0)

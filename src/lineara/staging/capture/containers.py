@@ -274,9 +274,9 @@ class Snapshot:
         return changed
 
 
-def is_large(a: np.ndarray) -> bool:
+def is_large(a: np.ndarray, least: int = LITERAL) -> bool:
     """Whether an array of numbers is no part of a program's text."""
-    return a.size > LITERAL and a.dtype.kind in "fciub" and a.dtype.isnative
+    return a.size > least and a.dtype.kind in "fciub" and a.dtype.isnative
 
 
 def _keys(x: Tree, was: Any, now: Any) -> Any:

@@ -375,7 +375,7 @@ class Jitted(Remade, Remembers):
                 "argument"
             )
 
-        how = now
+        how, refused = now, None
 
         def run(fixed: Collection[int]) -> Staged:
             nonlocal how
@@ -396,6 +396,8 @@ class Jitted(Remade, Remembers):
             try:
                 staged, changed = attempt(constants)
             except Exception as e:  # Python's too: a range may be empty, islice takes no staged one
+                if refused is not None:
+                    raise refused from None
                 final = isinstance(e, StagingError) and e.final
                 if inputs and not final:  # Python may need what they hold
                     inputs = {}
@@ -407,7 +409,11 @@ class Jitted(Remade, Remembers):
                 if final or not needed:
                     constants.clear()
                     constants |= before
-                    raise
+                    every = {} if final or now else reached.inputs(small=True)
+                    if every.keys() == arrays.keys():
+                        raise
+                    refused, inputs = e, every  # a copy of a small one may be written, too
+                    continue
                 constants |= dict.fromkeys(
                     needed, e.line if isinstance(e, LinearaError) else line_of(e)
                 )

@@ -35,6 +35,7 @@ from lineara.staging.capture.containers import (
     places_of,
     slotted,
 )
+from lineara.staging.staged_arrays import LITERAL
 
 
 class Reach(Snapshot):
@@ -63,13 +64,14 @@ class Reach(Snapshot):
                 self.leads[id(part)].add(id(x) if of_object and part is not type(x) else 0)
         return parts
 
-    def inputs(self) -> dict[int, np.ndarray]:
-        """The large arrays that are inputs where they are read, by their ids.
+    def inputs(self, small: bool = False) -> dict[int, np.ndarray]:
+        """The large arrays that are inputs where they are read, by their ids, or all.
 
         What is not read could look at the elements of one that it names: a function without
         source, one that is found in a container or an object, and one that asks by a text.
         """
-        each = [x for x, _ in self.kept.values() if type(x) is np.ndarray and is_large(x)]
+        least = 0 if small else LITERAL
+        each = [x for x, _ in self.kept.values() if type(x) is np.ndarray and is_large(x, least)]
         if not each:
             return {}
         shown = self._shown()
