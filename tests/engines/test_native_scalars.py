@@ -15,7 +15,7 @@ from lineara import engines
 from lineara.engines import run
 from lineara.engines.native import Native, lower
 from lineara.engines.native.formulas import FORMULAS, Floats, is_pythons
-from lineara.errors import LinearaError
+from lineara.errors import LinearaError, StagingError
 
 pytest.importorskip("llvmlite")
 
@@ -230,3 +230,63 @@ def test_the_sign_and_the_logarithm_of_a_determinant(n):
     program, called, value = of(lineara.grad(lambda x: np.linalg.slogdet(x)[1]), x)
     agree(program, called, value, engines=[NATIVE])
     same(lambda x: np.linalg.slogdet(x)[:2], np.ones((n + 1, n + 1)))
+
+
+SCALED = [*SPECIAL, 1.0, math.pi, 5e-324, 3e-310, 1.7e308, 2.0**-1000]
+POWERS = [
+    *range(-3, 4), -1074, -1075, -2100, 52, 1023, 1024, 2100,
+    *[sign * 2**k + d for sign in (1, -1) for k in (31, 32, 40, 62) for d in (-1, 0, 1)],
+]  # fmt: skip
+DIVIDED = [
+    *range(-13, 14),
+    *[n for n in WHOLE if n > -(2**63)],
+    2**31,
+    -(2**40),
+    3 * 999_999_999_989,
+    2**62 - 2**31,
+]
+OF_INTEGERS = {
+    "gcd": (lambda a, b: math.gcd(a, b), itertools.product(DIVIDED, repeat=2)),
+    "lcm": (lambda a, b: math.lcm(a, b), itertools.product(DIVIDED, repeat=2)),
+    "three": (lambda a, b: math.gcd(a, b, 12), itertools.product(DIVIDED, repeat=2)),
+    "of a truth": (lambda a, b: math.lcm(a, b > 0), itertools.product(DIVIDED, repeat=2)),
+    "ldexp": (lambda x, n: math.ldexp(x, n), itertools.product(SCALED, POWERS)),
+    "ldexp by a truth": (lambda x, n: math.ldexp(x, n > 0), itertools.product(SCALED, POWERS)),
+}
+
+
+@pytest.mark.parametrize("name", OF_INTEGERS)
+def test_functions_of_math_of_integers_are_code(name):
+    f, points = OF_INTEGERS[name]
+    points, program, wrong = [*points], lineara.jit(f, engine="native"), []
+    for x in points:
+        said = []
+        for g in (f, program):
+            try:
+                said.append(bits(g(*x)))
+            except (OverflowError, StagingError) as error:
+                said.append(type(error))
+        large = said[1] is StagingError and f(*x) >= 2**63
+        wrong += [x] if said[0] != said[1] and not large else []
+    assert wrong == []
+    for x in ((15, -6), (-35, 14)):
+        text = same(f, *((float(x[0]), x[1]) if "ldexp" in name else x))
+        assert asked(*text) == (name == "of a truth")
+    if "ldexp" not in name:
+        for x in itertools.product((0, 6, -(2**63)), repeat=2):
+            same(f, *x, like=[15, -6])
+
+
+def test_divisors_in_a_loop_and_in_lanes_are_not_called_back():
+    def coprime(n):
+        count = 0
+        for i in range(1, n):
+            if math.gcd(i, n) == 1:
+                count += math.lcm(i, 4)
+        return count
+
+    assert asked(*same(coprime, 97)) == 0
+    assert lineara.jit(coprime, engine="native")(97) == coprime(97)
+    lanes = lineara.jit(lineara.vmap(lambda i: math.gcd(i, 6) * math.lcm(i, 4)), engine="native")
+    i = np.arange(-20, 20)
+    np.testing.assert_array_equal(lanes(i), np.gcd(i, 6) * np.lcm(i, 4))

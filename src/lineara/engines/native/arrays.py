@@ -51,6 +51,9 @@ from lineara.facts.primitive import Constant, Elementwise, Structural
 from lineara.facts.types import ArrayType, show
 from lineara.linear_a import syntax as ir
 
+OF_INTEGERS = ("math_gcd", "math_lcm", "math_ldexp")
+"""Functions of `math` whose results have one type, unless a type is NumPy's of booleans."""
+
 
 def plain(x: nm.Held) -> Plain:
     """A number or an array."""
@@ -92,7 +95,7 @@ def value(
         return checked(em, e, args, at)
     numbers = [x for x in args if isinstance(x, nm.Num)]
     kind = nm.kind_of(t)
-    if e.primitive.pythons:
+    if e.primitive.pythons and not (name in OF_INTEGERS and kind in ("f64", "i64")):
         kinds = {x.kind for x in numbers}
         if "bool" in kinds or (name.startswith("math_") and "i64" in kinds):
             raise nm.Refused(f"it has {name} of numbers that are no floats")

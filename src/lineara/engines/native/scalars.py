@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from lineara.engines.native.complexes import pair, parts
+from lineara.engines.native.divisors import divisor
 from lineara.engines.native.emit import Emitter
 from lineara.engines.native.formulas import FORMULAS, by_formula
 from lineara.engines.native.numbers import FLOATS, LLVM, Affine, Num, constant
@@ -567,6 +568,10 @@ def pythons(em: Emitter, name: str, kind: str, args: Sequence[Num], slow: Slow) 
         return multiplied(em, kind, [args[0], constant("f64", by)])
     if name in ROUNDED and args[0].kind == "f64":
         return _rounded(em, ROUNDED[name], args, slow)
+    if name in ("math_gcd", "math_lcm"):
+        return divisor(em, name, args, slow)
+    if name == "math_ldexp":
+        return _scaled(em, args, slow)
     in_c = name.removeprefix("math_")
     if in_c in FORMULAS and {x.kind for x in args} == {"f64"}:
         return finite(em, by_formula(em, in_c, args), slow)
@@ -685,6 +690,18 @@ def _whole_power(em: Emitter, args: Sequence[Num], slow: Slow) -> Num | None:
         return y
     any_ = functools.reduce(lambda a, b: em.let(f"or i1 {a}, {b}"), large)
     return em.unless(em.let(f"xor i1 {any_}, true"), y, slow)
+
+
+def _scaled(em: Emitter, args: Sequence[Num], slow: Slow) -> Num | None:
+    """x 2**n by C's ldexp; the slow way for large n, which C cannot take."""
+    x, n = converted(em, args[0], "f64"), converted(em, args[1], "i64")
+    if x is None or n is None or c_function("ldexp") is None:
+        return None
+    f, n = em.outside("c.ldexp", "double (double, i32)"), em.text(n)
+    short = em.let(f"trunc i64 {n} to i32")
+    y = Num("f64", em.let(f"call double {f}(double {em.text(x)}, i32 {short})"))
+    same = em.let(f"icmp eq i64 {em.let(f'sext i32 {short} to i64')}, {n}")
+    return finite(em, y, slow, same)
 
 
 def _rounded(em: Emitter, name: str, args: Sequence[Num], slow: Slow) -> Num | None:
