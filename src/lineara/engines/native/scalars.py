@@ -423,6 +423,8 @@ def keep(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
 
 def itself(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
     """The first argument, in the kind of the result; of a complex number the real part."""
+    if len(args) > 1:  # an axis, which a number lacks
+        return None
     x = parts(em, args[0])[0] if args[0].kind == "c128" and kind in FLOATS else args[0]
     return converted(em, x, kind)
 
