@@ -236,7 +236,7 @@ class Calls:
                 y = direct(*given)
         except Exception as error:
             self.told["raised"] += 1
-            if fits and not isinstance(error, lineara.errors.OutOfBounds):
+            if fits and not isinstance(error, lineara.errors.BoundsError):
                 raise AssertionError(f"{f} of {given} raises") from error
             return
         if y is NotImplemented:
@@ -315,7 +315,7 @@ def many(calls: int, rng: random.Random) -> None:
                 for _ in range(calls // 400 if k else 100):
                     try:
                         direct(X, 7)
-                    except lineara.errors.OutOfBounds:
+                    except lineara.errors.BoundsError:
                         continue
                     raise AssertionError("there is no such place")
     gc.collect()

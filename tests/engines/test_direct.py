@@ -14,7 +14,7 @@ from call_counts import calls
 import lineara
 from lineara.engines import ENGINES
 from lineara.engines.native import direct as direct_calls
-from lineara.errors import OutOfBounds
+from lineara.errors import BoundsError
 from lineara.facts.types import ArrayType
 
 pytest.importorskip("llvmlite")
@@ -167,7 +167,7 @@ def beyond(x, n):
 def test_an_exception_is_raised_by_each_call():
     jitted, direct = prepared(beyond, X, 1)
     for call in (direct, jitted, direct):
-        with pytest.raises(OutOfBounds, match="index 5 is out of bounds for axis 0 with size 5"):
+        with pytest.raises(BoundsError, match="index 5 is out of bounds for axis 0 with size 5"):
             call(X, 3)
         assert call(X, 1) == beyond(X, 1)
 

@@ -19,7 +19,7 @@ from lineara.engines import run
 from lineara.engines.interpreter import Machine
 from lineara.engines.native import functions
 from lineara.engines.native.lower import lowered
-from lineara.errors import OutOfBounds
+from lineara.errors import BoundsError
 from lineara.linear_a.parse import parse
 
 pytest.importorskip("llvmlite")
@@ -460,7 +460,7 @@ def test_an_error_inside_is_the_interpreters(way):
     raised = []
     for engine in ("native", INTERPRETER):
         jitted = lineara.jit(WAYS[way](beyond), engine=engine)
-        with pytest.raises(OutOfBounds) as caught:
+        with pytest.raises(BoundsError) as caught:
             jitted(5.0, np.ones(3))
         raised.append(str(caught.value))
     assert raised[0] == raised[1]
@@ -561,7 +561,7 @@ def test_nodes_of_a_round_are_taken_back(allocated):  # noqa: F811
 def test_memory_is_given_back_where_a_run_fails(allocated):  # noqa: F811
     jitted = lineara.jit(lineara.grad(beyond), engine="native")
     for _ in range(3):
-        with pytest.raises(OutOfBounds):
+        with pytest.raises(BoundsError):
             jitted(500.0, np.ones(3))
     assert not allocated.sizes
 

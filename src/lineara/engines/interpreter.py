@@ -32,7 +32,7 @@ from lineara.engines.values import (
     times,
     zeros,
 )
-from lineara.errors import LinearaError, OutOfBounds, OutOfRoom, ProgramError
+from lineara.errors import BoundsError, LinearaError, OutOfBounds, OutOfRoom, ProgramError
 from lineara.facts.hints import Index, Shaped, Tree, Value
 from lineara.facts.types import ArrayType, Type, is_complex, is_ring, show, type_of
 from lineara.linear_a import syntax as ir
@@ -319,7 +319,12 @@ class Machine:
         if not self.values.recorded:
             self.work += self.cost(e, args)
         if isinstance(e, ir.Read):
-            part = ZERO if x is ZERO else self.looked_at(e, self.values.part_of(self, e, x, at))
+            part = ZERO
+            if x is not ZERO:
+                try:
+                    part = self.looked_at(e, self.values.part_of(self, e, x, at))
+                except IndexError as error:
+                    raise self.beyond(e, args, error) or error from None
             self.written += nbytes(part)
             return (part, x)
         if y is ZERO and (x is ZERO or isinstance(e, ir.Accum)):
@@ -334,8 +339,29 @@ class Machine:
             self.values.within(self, e, x, at, y)
         try:
             return (self.values.write(e, x, at, y),)
+        except IndexError as error:
+            raise self.beyond(e, args, error) or error from None
         except ProgramError as error:
             raise type(error)(error.message, self.judge.users_line(e)) from None
+
+    def beyond(self, e: ir.Leaf, args: Sequence[Any], error: IndexError) -> IndexError | None:
+        """The error of a position that an array does not have.
+
+        None for a primitive of which no user's line is known: the equation is named instead.
+        """
+        line, plain = self.judge.users_line(e), getattr(error, "plain", None) or error
+        if not line:
+            is_part = isinstance(e, ir.Part)
+            return OutOfBounds(f"{type(e).__name__.lower()}: {error}") if is_part else None
+        reads = isinstance(e, ir.Read) or (isinstance(e, ir.Prim) and e.name == "index")
+        array = show(type_of(args[0])) if reads or isinstance(e, ir.Part) else "an array"
+        said = f"{array} was {'read' if reads else 'written'} at a place that it does not have: "
+        *_, size = str(plain).rpartition("with size ")
+        n = int(size) if size.isdigit() else 0
+        ends = f"; count from 0 to {n - 1}, or backwards from -1 to {-n}" if n else ""
+        told = BoundsError(f"{said}{plain}{ends}", line=line)
+        told.plain = plain if type(plain) is IndexError else None
+        return told
 
     def stack(self, t: Type, rows: list[Any]) -> Any:
         """The values of the rounds of a loop: an array with one more axis, or a list."""
@@ -441,6 +467,10 @@ class Numbers:
             mend = ""
             if isinstance(error, ZeroDivisionError | FloatingPointError):
                 mend = "; keep it away from there, or ask for infinities and NaN: ieee=True, --ieee"
+            if isinstance(error, IndexError) and e.name in ("index", "scatter"):
+                told = machine.beyond(e, args, error)
+                if told is not None:
+                    raise told from None
             kind = OutOfBounds if isinstance(error, IndexError) else ProgramError
             text = f"{e.name} fails as the program runs: {text}{mend}"
             machine.judge.wrong(text, e, kind=kind)
@@ -477,10 +507,7 @@ class Numbers:
 
     def part_of(self, machine: Machine, e: ir.Part, x: np.ndarray, at: Index) -> Any:
         """What is read is a copy: the array may be written, and a view would keep all of it."""
-        try:
-            return np.array(x[at])[()]
-        except IndexError as error:
-            raise OutOfBounds(f"read: {error}") from None
+        return np.array(x[at])[()]
 
     def within(self, machine: Machine, e: ir.Part, x: Shaped, at: Index, y: Shaped) -> None:
         """Refuse a part up to a dimension that does not lie within the array."""
@@ -495,18 +522,15 @@ class Numbers:
     def write(self, e: ir.Part, x: Shaped, at: tuple[Any, ...], y: Shaped) -> Any:
         """The array after a part of it was added to, or overwritten."""
         x = x if is_array(x) else np.asarray(x)
-        try:
-            if isinstance(e, ir.Accum):
-                np.add.at(x, at, y)
-            elif repeats(at, x.shape):
-                raise ProgramError(
-                    "put: the index has a position twice, so which value stays is left to chance; "
-                    "accum adds them up"
-                )
-            else:
-                x[at] = 0 if y is ZERO else y
-        except IndexError as error:
-            raise OutOfBounds(f"{type(e).__name__.lower()}: {error}") from None
+        if isinstance(e, ir.Accum):
+            np.add.at(x, at, y)
+        elif repeats(at, x.shape):
+            raise ProgramError(
+                "put: the index has a position twice, so which value stays is left to chance; "
+                "accum adds them up"
+            )
+        else:
+            x[at] = 0 if y is ZERO else y
         return x if x.ndim else x[()]
 
 

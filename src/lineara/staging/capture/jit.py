@@ -17,7 +17,6 @@ from lineara.containers.foreign_arrays import is_foreign
 from lineara.engines import Engine, engine_here, engine_of, exact_engine, with_room
 from lineara.errors import (
     LinearaError,
-    OutOfBounds,
     OutOfRoom,
     StagingError,
     TypeMismatchError,
@@ -250,11 +249,11 @@ class Jitted(Remade, Remembers):
         try:
             return staged.value(call.values)
         except Exception as e:
-            if isinstance(e, LinearaError) and not isinstance(e, OutOfBounds):
+            if isinstance(e, LinearaError) and not isinstance(e, IndexError):
                 raise
             error = e
         if _reports(staged):
-            kind = IndexError if isinstance(error, OutOfBounds) else type(error)
+            kind = IndexError if isinstance(error, IndexError) else type(error)
             raise StagingError(
                 f"jit: {staged.name} has raised {kind.__name__} after it may have written "
                 "into its arguments, and prints or warns: whether these hold what Python leaves in "
