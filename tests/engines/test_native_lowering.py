@@ -592,3 +592,20 @@ def test_what_an_operation_calls_of_python_from_source_to_gradient(tmp_path, mon
         made[n] = calls(lambda f=f: lineara.jit(lineara.grad(f), engine="native")(0.3, 0.4))
     assert read[20] - read[10] <= 40 * 95
     assert made[20] - made[10] <= 40 * 670
+
+
+# --- loops over places ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shape", "marked"),
+    [((60, 3), False), ((60, 7), False), ((60, 8), True), ((16, 8), False), ((17, 8), True)],
+)
+def test_only_long_rows_of_large_arrays_are_loops_that_stay(shape, marked):
+    """LLVM unrolls the others: it makes vectors of the loop around, or has few places."""
+    x, c = rng.normal(size=shape), rng.normal(size=shape[0])
+    f = lineara.jit(lambda x, c: (x * c[:, None])[::-1], engine="native").program(x, c)
+    (y,) = agree(f.program, f.name, *f.operands((x, c)))
+    np.testing.assert_array_equal(y, (x * c[:, None])[::-1])
+    text = NATIVE.code(f.program, f.name).text
+    assert ("llvm.loop.unroll.disable" in text) == marked

@@ -18,6 +18,8 @@ from lineara.facts.types import ArrayType
 
 HELD = 0.5
 """Of the bytes of a column as many may be held instead, in an array that is read again."""
+FEW_ROUNDS, SMALL_NEST = 8, 128
+"""Rounds below which LLVM unrolls a loop of a nest, and below which it may unroll a whole nest."""
 REGISTER = re.compile(r"%[\w.]+")
 
 
@@ -347,9 +349,11 @@ class Memory(Code):
             else:
                 merged.append((n, steps))
         offsets = [nm.Affine(0) for _ in strides]
+        is_large = math.prod([n for n, _ in merged]) > SMALL_NEST
         with ExitStack() as loops:
             for j, (n, steps) in enumerate(merged, 1):
-                rolled = len(merged) > 1 and (self.in_blocks or j == len(merged))
+                rolled = self.in_blocks or (is_large and j == len(merged))
+                rolled = rolled and len(merged) > 1 and n >= FEW_ROUNDS
                 i = loops.enter_context(self.each(n, rolled)).affine
                 assert i is not None, "a loop counts its rounds"
                 offsets = [a.plus(i, k) for a, k in zip(offsets, steps, strict=True)]
