@@ -288,3 +288,34 @@ def test_jit_with_options_is_a_decorator():
     assert f.engine == "adaptive exact"
     with pytest.raises(TypeMismatchError, match="jit: takes a function, but was given"):
         jit(fallback=True)(3.0)
+
+
+def twice(x):
+    y = 2 * x
+    return y, y[::2], y
+
+
+@pytest.mark.parametrize("engine", ["native", "adaptive", "interpreter"])
+def test_results_are_arrays_of_their_own_in_the_processors_order(engine):
+    if engine == "native":
+        pytest.importorskip("llvmlite")
+    x = np.arange(4.0)
+    for results in (jit(twice, engine=engine)(x), jit(lambda x: (x, x[::2]), engine=engine)(x)):
+        for i, y in enumerate(results):
+            assert not any(np.shares_memory(y, z) for z in (x, *results[i + 1 :]))
+    swapped = x.astype(">f8")
+    slope = grad(lambda x: np.sum(x * x))
+    assert slope(swapped).dtype == swapped.dtype
+    assert jit(slope, engine=engine)(swapped).dtype == x.dtype
+    np.testing.assert_array_equal(jit(slope, engine=engine)(swapped), slope(swapped))
+
+
+@pytest.mark.parametrize("f", [min, lambda n, x: n if n < x else x])
+@pytest.mark.parametrize("engine", ["native", "adaptive", "interpreter"])
+def test_a_choice_between_a_whole_number_and_a_float_is_a_float(f, engine):
+    if engine == "native":
+        pytest.importorskip("llvmlite")
+    g = jit(lambda n, x: f(n, x), engine=engine)
+    for n, x in ((1, 2.0), (2, 1.0), (1, 1.0)):
+        assert type(g(n, x)) is float
+        assert g(n, x) == f(n, x)

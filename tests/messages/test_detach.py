@@ -15,6 +15,7 @@ import scipy.sparse.linalg
 import scipy.special
 from scipy import sparse
 
+import lineara
 from lineara import custom_linear, grad, stop_gradient
 from lineara.errors import NoRuleError
 
@@ -33,20 +34,6 @@ def test_write_of_a_number_into_a_plain_array(said):
         "array that is written with np.zeros, np.array(a) or np.copy(a) in the differentiated "
         "function, or use lineara.stop_gradient to mean it"
         "\n  at f: plain[0] = x"
-    )
-
-
-def test_write_of_an_array_into_a_plain_array(said):
-    def f(x):
-        plain[:] = x
-        return np.sum(x)
-
-    found = said(lambda: grad(f)(np.ones(2)))
-    assert found == (
-        "DetachError: a traced f64[2] was about to become a plain array, which would "
-        "lose its derivative; use NumPy functions that have a rule, or "
-        "lineara.stop_gradient to mean it"
-        "\n  at f: plain[:] = x"
     )
 
 
@@ -199,6 +186,22 @@ def test_dot_method_of_a_plain_array(said):
         "lose its derivative; use NumPy functions that have a rule, or "
         "lineara.stop_gradient to mean it"
         "\n  at f: return plain.dot(x)"
+    )
+
+
+@pytest.mark.parametrize("run", [grad, lineara.jit, lambda f: lineara.jit(grad(f))])
+def test_a_write_to_an_array_from_outside(said, run):
+    kept = np.zeros(2)
+
+    def f(x):
+        kept[:] = kept + x
+        return kept.sum()
+
+    assert said(lambda: run(f)(np.ones(2))) == (
+        "DetachError: a traced f64[2] was about to become plain numbers in a write to an array "
+        "that was made outside of the function; make the array that is written with np.zeros, "
+        "np.array(a) or np.copy(a) in the function, and return it"
+        "\n  at f: kept[:] = kept + x"
     )
 
 

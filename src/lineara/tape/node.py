@@ -148,7 +148,7 @@ class Traced(ArrayBox):
         frame = sys._getframe(1)
         stored = frame.f_code.co_code[frame.f_lasti] == _STORED and not getattr(self, "weak", True)
         if stored and not (self.dtype.kind == "f" and math.isfinite(plain(self))):
-            raise about_to_become_plain(self)  # NumPy casts its own numbers without an error
+            raise about_to_become_plain(self, True)  # NumPy casts its own numbers without an error
         return int(self.below())
 
     def __round__(self, digits: int | None = None) -> Any:

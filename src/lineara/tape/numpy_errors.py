@@ -1,6 +1,7 @@
 """What NumPy refuses, said as ours: the operation, the types it was given, and NumPy's reason."""
 
 import ast
+import dis
 import itertools
 import linecache
 import sys
@@ -53,11 +54,18 @@ def refused(name: str, args: Any, params: dict[str, Any], error: Exception) -> A
     return BoundsError.beside(error, said)
 
 
-def about_to_become_plain(value: Shaped) -> DetachError:
-    """The error for a traced value that other code wants as an array of its own."""
-    asker = sys._getframe(1)
+def about_to_become_plain(value: Shaped, as_number: bool = False) -> DetachError:
+    """The error for a traced value that other code wants as an array, or a number, of its own."""
+    asker, writes = sys._getframe(1), False
     while asker.f_back is not None and is_own_file(asker.f_code.co_filename):
+        writes = writes or _is_writing(asker)
         asker = asker.f_back
+    if not as_number and (writes or _is_writing(asker)):
+        return DetachError(
+            f"a traced {type_of(value)} was about to become plain numbers in a write to an array "
+            "that was made outside of the function; make the array that is written with np.zeros, "
+            "np.array(a) or np.copy(a) in the function, and return it"
+        )
     module, code = str(asker.f_globals.get("__name__")), asker.f_code
     works = DRAWS.get(_called_method(asker)) or mend(module)
     if works == mend("") and is_library_file(code.co_filename):
@@ -66,6 +74,11 @@ def about_to_become_plain(value: Shaped) -> DetachError:
         f"a traced {type_of(value)} was about to become a plain array, which would lose its "
         f"derivative; {works}, or lineara.stop_gradient to mean it"
     )
+
+
+def _is_writing(frame: FrameType) -> bool:
+    """Whether the code is at `a[i] = x`."""
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] == "STORE_SUBSCR"
 
 
 def asks_by_name(frame: FrameType) -> bool:
