@@ -10,6 +10,7 @@ pytest.importorskip("llvmlite")
 
 A = np.random.default_rng(0).random((4, 3))
 S = A @ A.T + np.eye(4)
+WIDE = np.random.default_rng(1).random((40, 100)) * (1 + 0.5j)
 V = np.arange(1.0, 5.0)
 
 
@@ -60,6 +61,11 @@ FUNCTIONS = {
     "stack": (lambda x: np.stack([x.T, x.T * 2]).transpose(2, 0, 1).sum(axis=(0, 2)), A),
     "written": (lambda x: written(x.T * 2), A),
     "complex": (lambda x: np.sum((x.T * (1 + 2j)).imag, axis=0), A),
+    "its own transpose": (lambda z: z @ z.T, WIDE),
+    "its own transpose in front": (lambda z: z.T @ z, WIDE),
+    "the transpose of a part": (lambda z: z[3:] @ z[3:].T, WIDE),
+    "the transpose of another": (lambda z: z @ (z * 1.5).T, WIDE),
+    "its own transpose, of float32": (lambda z: z @ z.T, WIDE.real.astype("f4")),
     "where": (lambda x: np.where(x.T > 0.5, x.T, 1.0).sum(axis=0), A),
     "cumsum": (lambda x: np.cumsum(x.T, axis=1), A),
     "logdet": (hessian(lambda x: np.linalg.slogdet(x)[1]), S),

@@ -18,7 +18,7 @@ from lineara.engines.native.closeness import CLOSE, close
 from lineara.engines.native.code import Code
 from lineara.engines.native.emit import Emitter
 from lineara.engines.native.formulas import FORMULAS
-from lineara.engines.native.layouts import UNKNOWN, laid, of_interpreter
+from lineara.engines.native.layouts import UNKNOWN, in_one_memory, laid, of_interpreter
 from lineara.engines.native.matrices import OF_MATRICES, of_matrices
 from lineara.engines.native.orders import OF_LINES, of_lines, searched
 from lineara.engines.native.python_complex import pythons_complex
@@ -417,9 +417,10 @@ def asked(
         if not (moves or e.name in ("where", "keep")):
             raise nm.Unlaid(f"{e.name} sums an array of which {UNKNOWN}", em.place)
     values_of = of_interpreter(em, e, [*at])
+    squares = em.exact and isinstance(e, ir.Prim) and e.name == "matmul" and len(at) == 2
 
     def answer(values: list[Any]) -> Sequence[Any]:
-        return values_of(values)[: len(results)]
+        return values_of(in_one_memory(*values) if squares else values)[: len(results)]
 
     types = [type_of(x) for x in operands]
     name = e.name if isinstance(e, ir.Prim) else type(e).__name__.lower()

@@ -103,4 +103,14 @@ def axes_of(t: ArrayType, lay: nm.Lay) -> tuple[int, ...]:
     return tuple([order.index(i) for i in range(t.ndim)])
 
 
-__all__ = ["APART", "UNKNOWN", "axes_of", "laid", "lay_of", "of_interpreter"]
+def in_one_memory(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two factors; a matrix and its transpose in one memory, where NumPy has other sums for them.
+
+    Code has no views, so a copy of the matrix that is turned is taken for the matrix.
+    """
+    turned = a.swapaxes(-1, -2) if a.ndim > 1 else a
+    same = a.ndim > 1 and turned.strides == b.strides and np.array_equal(turned, b)
+    return a, turned if same else b
+
+
+__all__ = ["APART", "UNKNOWN", "axes_of", "in_one_memory", "laid", "lay_of", "of_interpreter"]
