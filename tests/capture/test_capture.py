@@ -576,9 +576,10 @@ def draws(x, generator=np.random.default_rng(0)):  # noqa: B008
         (
             draws,
             StagingError,
-            "a Generator was changed in a branch that depends on staged values: a program cannot "
-            "change it when it runs; bind a new value to a variable instead, or write into an "
-            "array",
+            "random numbers were drawn from a Generator in a branch that depends on staged values: "
+            "a program would have the same ones whenever it runs; draw them before and pass them "
+            "as an argument, or have the same ones from lineara.random or a generator that the "
+            "function makes of a seed",
         ),
     ],
 )

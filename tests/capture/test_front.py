@@ -1,5 +1,6 @@
 """What a user has in hand about capture: explain, static, exact= and fallback=."""
 
+import gc
 import math
 import pickle
 import warnings
@@ -10,7 +11,7 @@ import pytest
 import lineara
 from lineara import explain, grad, jit, static, trace
 from lineara.engines import Engine
-from lineara.errors import DetachError, ProgramError, StagingError, TypeMismatchError
+from lineara.errors import DetachError, LinearaError, ProgramError, StagingError, TypeMismatchError
 
 SETTINGS = {"scale": [1.0, 2.0]}
 TABLE = np.arange(400.0) ** 2
@@ -194,6 +195,69 @@ def test_a_refusal_tells_the_two_ways_out():
         "jit(f, fallback=True) runs a function that cannot be captured as it is; lineara.static(n)"
         " makes a number that Python needs a constant, with a program for each value"
     )
+
+
+def gives_later(x):
+    yield x * 2.0
+
+
+async def gives_when_awaited(x):
+    return x * 2.0
+
+
+async def goes_on_when_awaited(x):
+    yield x * 2.0
+
+
+@pytest.mark.parametrize(
+    ("f", "given", "works"),
+    [
+        (gives_later, "a generator", "go through it in the function, and return a list"),
+        (lambda x: {"rows": (2.0 * v for v in x)}, "a generator", "go through it in the function"),
+        (gives_when_awaited, "a coroutine", "leave async to the caller"),
+        (goes_on_when_awaited, "an async_generator", "leave async to the caller"),
+    ],
+)
+def test_results_that_would_run_after_the_program_is_written_are_refused(f, given, works):
+    x = np.ones(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a coroutine that nobody awaits is one
+        for run in (jit(f), lambda x: trace(f, x)):
+            with pytest.raises(StagingError, match=f"gives {given}, which runs after.*{works}"):
+                run(x)
+        gc.collect()
+
+
+def test_a_generator_function_falls_back():
+    with pytest.warns(UserWarning, match="runs as it is"):
+        assert [*jit(gives_later, fallback=True)(2.0)] == [4.0]
+
+
+def test_a_refusal_that_python_shares_names_no_way_out():
+    axis = jit(lambda x: np.sum(x, axis=3))
+    for f in (jit(grad(lambda x: "a")), jit(grad(lambda x: x)), axis):
+        with pytest.raises(LinearaError) as e:
+            f(np.ones(3))
+        assert not [n for n in getattr(e.value, "__notes__", []) if "fallback" in n]
+    drawn = np.random.default_rng(0)
+    with pytest.raises(StagingError, match=r"drawn from a Generator .* pass them as an arg") as e:
+        jit(lambda x: x + drawn.normal())(2.5)
+    assert "fallback=True" in e.value.__notes__[0]
+
+
+class Account:
+    total = 0.0
+
+
+def test_classes_have_the_article_that_they_are_read_with():
+    kept = Account()
+
+    def adds(x):
+        kept.total = x
+        return x
+
+    with pytest.raises(StagingError, match=r"^an Account was changed in a function"):
+        jit(adds)(1.0)
 
 
 LOG = []

@@ -252,7 +252,7 @@ def test_side_effects_are_refused():
         "it runs; bind a new value to a variable instead, or write into an array"
     )
     assert log == []
-    with pytest.raises(StagingError, match="a RandomState was changed in a function that is"):
+    with pytest.raises(StagingError, match="drawn from a RandomState in a function that is"):
         jit(draws)(1.0)
 
 

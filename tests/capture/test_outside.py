@@ -298,8 +298,8 @@ def test_what_is_changed_there_is_put_back_and_refused():
         text.write("b")
         return x
 
-    for f, kind in [(sets, "ContextVar"), (stores, "array"), (writes, "StringIO")]:
-        with pytest.raises(StagingError, match=f"a {kind} was changed in a function"):
+    for f, kind in [(sets, "a ContextVar"), (stores, "an array"), (writes, "a StringIO")]:
+        with pytest.raises(StagingError, match=f"{kind} was changed in a function"):
             jit(f)(2.0)
     assert (variable.get(), numbers[0], text.getvalue()) == (3.0, 2.0, "a")
 

@@ -1,13 +1,14 @@
 """What is said of machine code: what is on tapes, what was called back, and each line's code."""
 
+import itertools
 import re
+import time
 
 import numpy as np
 import pytest
 from call_counts import calls
 
 import lineara
-from lineara.engines import native
 from lineara.errors import StagingError
 from lineara.linear_a.parse import parse
 
@@ -66,6 +67,13 @@ def test_calls_back_are_counted():
     )
 
 
+def test_one_call_back_is_told_as_one():
+    f = lineara.jit(lambda x: x[np.argsort(x)][0], engine="native")
+    f(np.ones(300))
+    (told,) = [s for s in said(f, np.ones(300)) if s.startswith("called back: argsort")]
+    assert re.fullmatch(r"called back: argsort\(f64\[300\]\): once, [\d.]+ µs", told)
+
+
 def smooth(x):
     z = np.exp(x - 1.0)
     return np.sum(z * np.tanh(x))
@@ -120,6 +128,8 @@ def test_every_line_of_the_program_stands_above_its_code():
     assert set(kept) - {"recurrence.vjp.e begins or ends"} <= set(comments)
     assert any([c.endswith(f" = v7 * v5{line}") for c in kept])
     assert "run:" in listed.assembly
+    assert str(listed) == listed.llvm
+    assert re.fullmatch(r"<Listing: [\d,]+ lines of LLVM, [\d,]+ lines of assembly>", repr(listed))
     assert not re.search(r"\.loc|\.debug|\.cfi", listed.assembly)
 
 
@@ -159,25 +169,44 @@ def test_a_long_compilation_says_its_parts(monkeypatch, capsys):
         return s
 
     x = np.linspace(0.0, 1.0, 9)
-    monkeypatch.setattr(native, "LONG", 1e9)
+    monkeypatch.setattr("lineara.linear_a.program.LONG", 1e9)
     lineara.jit(total, engine="native")(x)
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(native, "LONG", 0.0)
+    monkeypatch.setattr("lineara.linear_a.program.LONG", 0.0)
     gradient = lineara.jit(lineara.grad(total), engine="native")
     for _ in range(2):
         gradient(x)
-    (line,) = capsys.readouterr().err.splitlines()
-    steps = "capture # s, passes # s, emission # s, LLVM # s"
-    assert re.sub(r"\d+\.\d", "#", re.sub(r", \d+ op", ", # op", line)) == (
-        f"lineara: total, # operations, was compiled: {steps}"
-    )
+    said = re.sub(r", \d+ op", ", # op", re.sub(r"\d+\.\d", "#", capsys.readouterr().err))
+    assert said.splitlines() == [
+        "lineara: total was captured: capture # s, passes # s",
+        "lineara: total, # operations, was compiled: passes # s, emission # s, LLVM # s",
+    ]
     value = lineara.jit(total, engine="native")
     lineara.grad(value)(x)
-    of_value, of_gradient = capsys.readouterr().err.splitlines()
+    captured, of_value, of_gradient = capsys.readouterr().err.splitlines()
+    assert captured.startswith("lineara: total was captured: capture ")
     assert "total, " in of_value
     assert of_gradient.startswith("lineara: total'vjp'e, ")
     assert "passes" in of_gradient
     assert "capture" not in of_gradient
+
+
+def test_a_long_capture_of_what_is_not_compiled_is_told_of(monkeypatch, capsys):
+    monkeypatch.setattr("lineara.linear_a.program.LONG", 0.0)
+    for engine in ("interpreter", "adaptive"):
+        f = lineara.jit(recurrence, engine=engine)
+        for _ in range(2):
+            f(np.ones(3))
+        said = re.sub(r"\d+\.\d", "#", capsys.readouterr().err)
+        assert said == "lineara: recurrence was captured: capture # s, passes # s\n"
+
+
+def test_what_takes_long_is_the_processors_time_and_not_that_of_others(monkeypatch, capsys):
+    years = itertools.count(0.0, 3e7)
+    monkeypatch.setattr(time, "perf_counter", lambda: next(years))
+    monkeypatch.setattr("lineara.linear_a.program.LONG", 1e6)
+    lineara.jit(lineara.grad(recurrence), engine="native")(np.ones(3))
+    assert capsys.readouterr().err == ""
 
 
 def test_a_call_back_takes_few_calls_of_python():

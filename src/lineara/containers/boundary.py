@@ -26,7 +26,7 @@ from lineara.containers.lazy_record import Cached, LazyNamespace, LazyRecord, Re
 from lineara.containers.lazy_sequence import LazyList, LazyTuple, ListFront, TupleFront
 from lineara.containers.points import declared, lifts_whole
 from lineara.containers.proxy import Front, Lasting, Leaf, Places, State
-from lineara.errors import TypeMismatchError
+from lineara.errors import TypeMismatchError, with_article
 from lineara.facts.hints import Tree
 from lineara.trees.fold import Node, Path, contains_itself, fold
 from lineara.trees.kinds import Answering, Kind, kind_of, own_kind
@@ -195,7 +195,7 @@ def proxy_class(method: Method, cls: type, strict: bool = True) -> type[Front] |
         return None
     if kind is None or kind.root not in _PAIRS:
         raise TypeMismatchError(
-            f"a {cls.__name__} cannot be followed element by element; "
+            f"{with_article(cls.__name__)} cannot be followed element by element; "
             "pass a list, tuple, dict or dataclass instead"
         )
     return _make_class(cls, kind, method)

@@ -19,7 +19,7 @@ from lineara.cotangent.builder import Builder, How, Zero, total
 from lineara.cotangent.dense import Dense
 from lineara.cotangent.pending_sum import Terms
 from lineara.cotangent.true_sum import parts_of, plain, summed
-from lineara.errors import StructureError
+from lineara.errors import StructureError, with_article
 from lineara.facts.hints import Leaf, Shaped, Tree, Value
 from lineara.facts.types import is_label
 from lineara.trees.flat import flatten
@@ -295,7 +295,7 @@ class Record(Terms, Mapping[Any, Any]):
         parts = fields(x)
         if parts is None:
             raise StructureError(
-                f"combine: a {type(x).__name__} and a container do not add; "
+                f"combine: {with_article(type(x).__name__)} and a container do not add; "
                 "all terms must be cotangents of the same value"
             )
         return cls(parts, shell=x)

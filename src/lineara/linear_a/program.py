@@ -1,5 +1,6 @@
 """A program: named types and definitions.  Two programs are equal if their canonical texts are."""
 
+import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,6 +24,9 @@ from lineara.linear_a.dimensions import dims_of, is_open, may_act, may_raise, wi
 from lineara.linear_a.show import show_program
 from lineara.linear_a.syntax import Binding, Def, Let, Vars, functions, linear_form
 from lineara.text.source_location import Place
+
+LONG = 1.0
+"""Seconds of a processor after which a user is told what took so long."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,17 +73,24 @@ class Program(Remade):
 
     @property
     def seconds(self) -> dict[str, float]:
-        """How long the steps took that have made the program, since they were told of last."""
+        """The processor's time for the steps that made the program, since it was told last."""
         return self.noted["seconds"]
 
     @contextmanager
     def takes_time(self, step: str) -> Iterator[None]:
         """Note how long a step takes."""
-        begun = time.perf_counter()
+        begun = time.thread_time()
         try:
             yield
         finally:
-            self.seconds[step] = self.seconds.get(step, 0.0) + time.perf_counter() - begun
+            self.seconds[step] = self.seconds.get(step, 0.0) + time.thread_time() - begun
+
+    def tell_what_took_long(self, what: str) -> None:
+        """Say on stderr what has taken a processor long, and which steps, if it has."""
+        if sum(self.seconds.values()) > LONG:
+            parts = ", ".join([f"{step} {s:.1f} s" for step, s in self.seconds.items()])
+            print(f"lineara: {what}: {parts}", file=sys.stderr, flush=True)
+            self.seconds.clear()
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Program) and str(self) == str(other)

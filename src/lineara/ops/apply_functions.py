@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lineara.errors import NoRuleError, ShapeError
+from lineara.errors import NoRuleError, ShapeError, with_article
 from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import Box, implements, op, registry
 from lineara.facts.types import type_of
@@ -28,8 +28,8 @@ def apply_along_axis(func1d, axis, arr, *args, **kwargs):
     results = [func1d(rows[at], *args, **kwargs) for at in np.ndindex(rest)]
     if any([isinstance(v, np.ndarray) and type(v) is not np.ndarray for v in results]):
         raise NoRuleError(
-            f"apply_along_axis: the function gives a {type(results[0]).__name__}, whose rules are "
-            "not followed; let it give a plain array"
+            f"apply_along_axis: the function gives {with_article(type(results[0]).__name__)}, "
+            "whose rules are not followed; let it give a plain array"
         )
     rows_made = list(map(as_array, results))
     inner = type_of(rows_made[0]).shape

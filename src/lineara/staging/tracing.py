@@ -23,7 +23,13 @@ from lineara.containers.foreign_arrays import is_foreign, refuse_foreign
 from lineara.containers.points import manifold_of
 from lineara.containers.proxy import Places, is_lazy
 from lineara.engines import Outcome, direct
-from lineara.errors import LeakedVariableError, StagingError, TypeMismatchError, user_place
+from lineara.errors import (
+    LeakedVariableError,
+    StagingError,
+    TypeMismatchError,
+    user_place,
+    with_article,
+)
 from lineara.facts.hints import Shaped, Tree, Value
 from lineara.facts.pickled import Making, Remade
 from lineara.facts.primitive import op
@@ -395,7 +401,7 @@ def traced(f: object, args: tuple[Any, ...], kwargs: dict[str, Any], reading: Re
 def _traced(
     f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], reading: Reading
 ) -> Staged:
-    name, calls, begun = definition_name(f), reading.calls, time.perf_counter()
+    name, calls, begun = definition_name(f), reading.calls, time.thread_time()
     with open_level(StagedLevel) as level:
         level.reading = reading
         level.out.seek, level.out.every = user_place, reading.lines
@@ -415,7 +421,9 @@ def _traced(
             out = (out, contents) if writes else out
         level.ends = True
         out = overlay().restore(out)
-        flatten(out)  # an argument among the results is read here, before its formal is asked for
+        # an argument among the results is read here, before its formal is asked for
+        for v in flatten(out)[0]:
+            _refuse_what_runs_later(name, v)
         made, results = definition(level, name, given.formals, out, name)
         for _, node, _ in level.inputs.values():
             if node.w.buffer.version:
@@ -433,9 +441,27 @@ def _traced(
     if shared.kinded:
         signature = signature._replace(weak=given.weak)
     text = Definition(program, made.name, shared.rules)
-    spent = time.perf_counter() - begun
+    spent = time.thread_time() - begun
     program.seconds.update(capture=spent - shared.passes, passes=shared.passes)
     return Staged(text, signature, results, beside, f, writes, inputs)
+
+
+def _refuse_what_runs_later(name: str, v: Any) -> None:
+    """Refuse a result whose own code has not run: it would, on values of a written program."""
+    awaited = hasattr(v, "__await__") or hasattr(v, "__anext__")
+    if not (awaited or hasattr(v, "__next__")):
+        return
+    if hasattr(v, "close"):
+        v.close()
+    works = (
+        "leave async to the caller, and capture the part that does not wait"
+        if awaited
+        else "go through it in the function, and return a list or an array"
+    )
+    raise StagingError(
+        f"{name} gives {with_article(type(v).__name__)}, which runs after the program is written, "
+        f"on values that only the program has; {works}"
+    )
 
 
 def definition_name(f: Callable[..., Any]) -> str:

@@ -17,7 +17,7 @@ from lineara.containers.foreign_arrays import as_numpy, is_foreign
 from lineara.containers.points import manifold_of
 from lineara.containers.proxy import Places
 from lineara.cotangent import Zero
-from lineara.errors import TypeMismatchError
+from lineara.errors import TypeMismatchError, with_article
 from lineara.facts.hints import Leaf, Shaped, Tree, Value
 from lineara.facts.primitive import Box, op
 from lineara.facts.types import FLOATS, is_number, type_of
@@ -195,7 +195,7 @@ _FEW = 64  # arrays in a container that is not differentiated, that are looked a
 
 def _show_array(value: Shaped) -> str:
     if has_own_rules(value):
-        return f"a {type(value).__name__}, whose own rules are not followed"
+        return f"{with_article(type(value).__name__)}, whose own rules are not followed"
     word = {"O": "an object array", "S": "an array of strings", "U": "an array of strings"}
     return f"{word.get(value.dtype.kind, f'an array of {value.dtype}')}, which has no derivative"
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, NamedTuple
 
-from lineara.errors import StructureError
+from lineara.errors import StructureError, with_article
 from lineara.trees.fold import Node, Path, contains_itself, fold, path_text
 from lineara.trees.kinds import Answering, Kind, kind_of
 
@@ -256,7 +256,7 @@ def _matching(entry: _Entry, other: object, path: Path, root: str) -> list[Any]:
     """The children of `other` in the order of the entry's keys."""
     kind, where = kind_of(type(other)), path_text(path, root)
     if kind is None or kind.cls is not entry.kind.cls:
-        actual = f"a {type(other).__name__} in another"
+        actual = f"{with_article(type(other).__name__)} in another"
         raise StructureError(
             f"map_leaves: {where} is a {entry.kind.cls.__name__} in the first tree and {actual}; "
             "all trees must have the containers of the first"

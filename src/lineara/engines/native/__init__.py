@@ -1,6 +1,5 @@
 """Native code: a definition is lowered to LLVM once, and run as machine code from then on."""
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,9 +14,6 @@ from lineara.engines.native.lower import Lowered
 from lineara.engines.native.machine_code import compiler
 from lineara.facts.types import ArrayType
 from lineara.linear_a.program import Program
-
-LONG = 1.0
-"""Seconds after which a user is told what took so long."""
 
 
 class Native(Engine):
@@ -96,10 +92,7 @@ class Native(Engine):
                     program.noted["native code"][key] = code
                     kernel = Kernel(program, code, llvm)
             known[key] = kernel
-            if sum(program.seconds.values()) > LONG:
-                parts = ", ".join([f"{what} {s:.1f} s" for what, s in program.seconds.items()])
-                said = f"lineara: {name}, {code.leaves:,} operations, was compiled: {parts}"
-                print(said, file=sys.stderr, flush=True)
+            program.tell_what_took_long(f"{name}, {code.leaves:,} operations, was compiled")
             program.seconds.clear()
         return kernel
 

@@ -28,7 +28,9 @@ class CalledBack(NamedTuple):
     seconds: float
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.times:,} times, {1e6 * self.seconds / self.times:.1f} µs each"
+        often = "once" if self.times == 1 else f"{self.times:,} times"
+        each = f"{1e6 * self.seconds / self.times:.1f} µs{' each' * (self.times > 1)}"
+        return f"{self.what}: {often}, {each}"
 
 
 def machine_code_facts(
@@ -98,12 +100,19 @@ def _with_places(program: Program, choices: tuple[str, bool, bool], code: Lowere
 class Listing(NamedTuple):
     """A definition as LLVM's text and as assembly, with the program's lines as comments.
 
-    `places` are the user's, of these comments.
+    `places` are the user's, of these comments.  It prints as the text of LLVM.
     """
 
     llvm: str
     assembly: str
     places: dict[str, str]
+
+    def __str__(self) -> str:
+        return self.llvm
+
+    def __repr__(self) -> str:
+        llvm, assembly = [len(text.splitlines()) for text in (self.llvm, self.assembly)]
+        return f"<Listing: {llvm:,} lines of LLVM, {assembly:,} lines of assembly>"
 
 
 def machine_code_listing(program: Program, name: str) -> Listing | str:

@@ -26,7 +26,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.errors import MutationError, StagingError, is_own_file, is_user_file, user_line
+from lineara.errors import (
+    MutationError,
+    StagingError,
+    is_own_file,
+    is_user_file,
+    user_line,
+    with_article,
+)
 from lineara.facts.hints import Leaf, Tree
 from lineara.facts.pickled import Transformed
 from lineara.python.function_copies import is_user_code
@@ -313,9 +320,9 @@ class Doubtful(NamedTuple):
         now = _state(self.container), _versions(self.container)
         if not _same(self.was, now[0]) or self.versions != now[1]:
             raise MutationError(
-                f"a {type(self.container).__name__} was changed that the staged branch or loop "
-                f"{self.line} gave, or that it may have given another name: whether there is one "
-                "or are two depends on values; let it give a new one, copy.copy(a)"
+                f"{_named(self.container)} was changed that the staged branch or loop {self.line} "
+                "gave, or that it may have given another name: whether there is one or are two "
+                "depends on values; let it give a new one, copy.copy(a)"
             )
 
 
@@ -361,12 +368,20 @@ def refuse_changes(
 ) -> None:
     """Refuse what a block changed, at the line that has changed it where that is known."""
     refuse_what_went_on(changed, what, why, line)
-    if changed:
-        raise StagingError(
-            f"{_named(changed[0][0])} was changed in a {what} that {why}: a program cannot change "
-            "it when it runs; bind a new value to a variable instead, or write into an array",
-            line=line,
+    if not changed:
+        return
+    x = _named(changed[0][0])
+    said = (
+        f"{x} was changed in a {what} that {why}: a program cannot change it when it runs; bind a "
+        "new value to a variable instead, or write into an array"
+    )
+    if isinstance(changed[0][0], _DRAWS):
+        said = (
+            f"random numbers were drawn from {x} in a {what} that {why}: a program would have the "
+            "same ones whenever it runs; draw them before and pass them as an argument, or have "
+            "the same ones from lineara.random or a generator that the function makes of a seed"
         )
+    raise StagingError(said, line=line)
 
 
 def _place(code: CodeType) -> tuple[str, int, str]:
@@ -376,7 +391,7 @@ def _place(code: CodeType) -> tuple[str, int, str]:
 def _named(x: Leaf) -> str:
     if isinstance(x, Name):
         return f"the variable {x.name!r}"
-    return f"the class {x.__name__}" if isinstance(x, type) else f"a {type(x).__name__}"
+    return f"the class {x.__name__}" if isinstance(x, type) else with_article(type(x).__name__)
 
 
 def refuse_what_went_on(

@@ -21,6 +21,7 @@ from lineara.errors import (
     StagingError,
     TypeMismatchError,
     warn_at_users_line,
+    with_article,
 )
 from lineara.facts.hints import Leaf
 from lineara.facts.pickled import Making, Remade
@@ -346,8 +347,10 @@ class Jitted(Remade, Remembers):
         try:
             known = self.captured(call)
         except LinearaError as e:
-            e.add_note(WAYS_OUT)
+            if _may_run(e):
+                e.add_note(WAYS_OUT)
             raise
+        known.staged.program.tell_what_took_long(f"{self.name} was captured")
         self.history.append(why)
         self._set_recent(())
         self.programs[self._key(call)] = known  # numbers may have become constants
@@ -355,7 +358,7 @@ class Jitted(Remade, Remembers):
 
     def captured(self, call: Call, now: Reading | None = None) -> Captured:
         """The function captured anew; numbers that Python needs become constants."""
-        begun = time.perf_counter()
+        begun = time.thread_time()
         constants = self.constants.setdefault(call.structure, {})
         before = {**constants}
         others = [v for v in call.leaves if not isinstance(v, Traced) and not _is_numeric(v)]
@@ -369,9 +372,9 @@ class Jitted(Remade, Remembers):
             )
         if unseen := reached.unseen():
             raise StagingError(
-                f"jit: {self.name} reaches a {type(unseen[0]).__name__}, which does not tell what "
-                "it holds, so a change of it would not be seen; pass what is needed of it as an "
-                "argument"
+                f"jit: {self.name} reaches {with_article(type(unseen[0]).__name__)}, which does "
+                "not tell what it holds, so a change of it would not be seen; pass what is needed "
+                "of it as an argument"
             )
 
         how, refused = now, None
@@ -426,7 +429,7 @@ class Jitted(Remade, Remembers):
             staged.definition = staged.definition._replace(engine=self.engine)
             guard = Guard(reached, inputs, staged.inputs)
             steps = staged.program.seconds
-            steps["capture"] = time.perf_counter() - begun - steps["passes"]
+            steps["capture"] = time.thread_time() - begun - steps["passes"]
             form = None
             if not staged.writes and not _reports(staged):
                 args, kwargs = unflatten(call.structure, call.values)
@@ -508,6 +511,11 @@ def _is_numeric(v: Leaf) -> bool:
 def _is_whole(v: Leaf) -> bool:
     """Whether a leaf may be an input as a whole number: one that fits into an int64."""
     return type(v) is int and v.bit_length() < 64
+
+
+def _may_run(error: LinearaError) -> bool:
+    """Whether Python may run a function that is refused: not with another result, or an axis."""
+    return error.refuses and not (isinstance(error, StagingError) and error.final)
 
 
 def _reports(staged: Staged) -> bool:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lineara.errors import OutOfRoom, StagingError, StructureError
+from lineara.errors import OutOfRoom, StagingError, StructureError, with_article
 from lineara.facts.hints import Leaf, Shaped, Tree, Value
 from lineara.facts.primitive import op
 from lineara.facts.types import show_type
@@ -67,9 +67,9 @@ class Example(NamedTuple):
         """What an item shows; one that can be changed itself, and is no list, is refused."""
         if others := held(item, but=Listed):
             raise StagingError(
-                f"a list holds a {type(others[0]).__name__}, and is read or grows as staged values "
-                "say: there the items are numbers, arrays, lists that the function makes, and "
-                "tuples of them; use a list for each part"
+                f"a list holds {with_article(type(others[0]).__name__)}, and is read or grows as "
+                "staged values say: there the items are numbers, arrays, lists that the function "
+                "makes, and tuples of them; use a list for each part"
             )
         leaves, structure = flatten(item, lambda x: isinstance(x, Listed))
         inner = [v.inner() if isinstance(v, Listed) else None for v in leaves]
