@@ -210,6 +210,15 @@ def test_a_workspace_is_kept_unless_it_is_large(monkeypatch):
     assert not kept(direct)
 
 
+@pytest.mark.parametrize(
+    ("size", "taken", "freed"), [(0, 0, 0), (2**12, 2, 1), (direct_calls.LARGEST_KEPT + 1, 1, 1)]
+)
+def test_a_workspace_is_taken_and_put_back_or_freed(size, taken, freed):
+    text = direct_calls.Text([], [], 0, [], size, True).text()
+    counted = [text.count(s) for s in ("atomicrmw xchg ptr %table", 'call void @"py.free"')]
+    assert counted == [taken, freed]
+
+
 def test_no_memory_for_a_workspace_is_an_error(monkeypatch):
     class Large(direct_calls.Text):
         workspace = property(lambda self: 2**62, lambda self, size: None)

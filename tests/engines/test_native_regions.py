@@ -279,6 +279,22 @@ def test_a_known_sum_is_scaled_by_what_is_the_same_along_its_axes(spread):
         assert np.allclose(t, np.sum(x * c, axes, keepdims=second))
 
 
+def test_a_known_sum_is_scaled_by_no_argument_of_the_factor():
+    p = parse("""
+        def f(x: f64[1,3], d: f64[1,3];) -> (f64[3], f64[3];) =
+          let s = sum[axis=(0,), keepdims=false](x) in
+          let c = sin(d) in
+          let p = x * c in
+          let t = sum[axis=(0,), keepdims=false](p) in
+          (s, t;)
+    """)
+    d = np.array([[0.0, 1.0, 2.0]])
+    known = lower.known_sums(p, "f", lambda e: True)
+    assert known.defs["f"].body is not p.defs["f"].body
+    _, t = run(known, "f", np.ones((1, 3)), d, engine="interpreter").results
+    assert np.array_equal(t, np.sin(d[0]))
+
+
 @pytest.mark.parametrize("large", [1.0, 1e308])
 def test_a_known_sum_that_is_infinite_is_in_doubt(large):
     def f(x):  # the sum is infinite, and its logarithm's cotangent zero

@@ -139,6 +139,7 @@ def test_what_a_definition_ends_with_is_a_line_too():
     program = parse("def f(x: f64;) -> (f64;) = let y = cos(x) in sin(y)")
     comments = re.findall(r"^  ; (.*)$", lowered(program, "f", listed=True).text, re.M)
     assert comments == ["f: y: f64 = cos(x)", "f: sin(y)"]
+    assert not re.findall(r"^  ; ", lowered(program, "f").text, re.M)
 
 
 def test_the_code_that_is_listed_is_the_code_that_runs():

@@ -30,7 +30,7 @@ def definition_called_back(
     operand_types = [t for ts in types for t in ts]
     for x, t in zip(operands, operand_types, strict=True):
         is_number = not t.shape and nm.kind_of(t) is not None
-        unsure = isinstance(x, nm.Arr) and x.lay is None
+        unsure = isinstance(x, nm.Arr) and em.exact and x.lay is None
         if unsure or isinstance(x, nm.Num) is not is_number:
             raise why
 
