@@ -9,6 +9,7 @@ import pytest
 from call_counts import calls
 
 import lineara
+from lineara.engines.native import report
 from lineara.errors import StagingError
 from lineara.linear_a.parse import parse
 
@@ -127,10 +128,26 @@ def test_every_line_of_the_program_stands_above_its_code():
     kept = re.findall(r"^# (.*)$", listed.assembly, re.M)
     assert set(kept) - {"recurrence.vjp.e begins or ends"} <= set(comments)
     assert any([c.endswith(f" = v7 * v5{line}") for c in kept])
+    assert not [a for a, b in itertools.pairwise(kept) if a == b]
     assert "run:" in listed.assembly
     assert str(listed) == listed.llvm
     assert re.fullmatch(r"<Listing: [\d,]+ lines of LLVM, [\d,]+ lines of assembly>", repr(listed))
     assert not re.search(r"\.loc|\.debug|\.cfi", listed.assembly)
+
+
+def test_functions_of_the_module_have_no_lines_of_the_program():
+    listed = lineara.stages(lineara.jit(lambda a: np.linalg.det(a)), np.eye(4)).machine_code
+    (helper,) = re.findall(
+        r'(?m)^define internal i1 @"lineara.factor.4".*\n(?:.*\n)+?}', listed.llvm
+    )
+    located, _ = report.located(listed.llvm, "f")
+    assert "!dbg" in located
+    assert helper in located  # as it was
+
+
+def test_one_operation_is_told_as_one():
+    told = [said(lineara.jit(f, engine="native"), 3.0)[0] for f in (lambda x: x, lambda x: x * x)]
+    assert [t.partition(",")[0] for t in told] == ["1 operation", "2 operations"]
 
 
 def test_what_a_definition_ends_with_is_a_line_too():

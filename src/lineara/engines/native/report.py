@@ -145,9 +145,7 @@ def located(text: str, name: str) -> tuple[str, list[str]]:
         "!DISubroutineType(types: !{null})",
     ]
     for row in text.splitlines():
-        if row.startswith("define") and '@"' in row:  # a helper: its lines are those of its callers
-            function = 0
-        elif row.startswith("define"):
+        if row.startswith("define") and '@"' not in row:  # helpers, which have no lines, come first
             function, line = len(facts), 1
             facts.append(
                 "distinct !DISubprogram(file: !2, unit: !0, type: !3, spFlags: DISPFlagDefinition)"
