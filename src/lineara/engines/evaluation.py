@@ -16,7 +16,7 @@ from typing import Any
 from lineara.engines.engine import Ask, Engine, Outcome
 from lineara.engines.interpreter import Interpreter
 from lineara.engines.values import dims_given, fit_argument, may_end
-from lineara.errors import ProgramError
+from lineara.errors import ProgramError, user_line
 from lineara.facts.types import show
 from lineara.linear_a.check import counted
 from lineara.linear_a.program import Program
@@ -171,7 +171,8 @@ def chosen(engine: Engine | str | None, program: Program, name: str, ask: Ask) -
     if why is not None:
         raise ProgramError(
             f"the engine {engine.name} cannot evaluate {name} as asked: {why}; leave engine= out, "
-            f"which takes the first engine that can: {INTERPRETER.name}"
+            f"which takes the first engine that can: {INTERPRETER.name}",
+            user_line(),
         )
     return engine
 
