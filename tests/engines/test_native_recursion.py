@@ -15,8 +15,7 @@ from test_native import EXACT, NATIVE
 from test_native_memory import allocated  # noqa: F401
 
 import lineara
-from lineara.engines import run
-from lineara.engines.interpreter import Machine
+from lineara.engines import Machine, run
 from lineara.engines.native import functions
 from lineara.engines.native.lower import lowered
 from lineara.errors import BoundsError
