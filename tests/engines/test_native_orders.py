@@ -128,3 +128,20 @@ def test_where_elements_would_stand_is_numpys_and_python_is_not_asked(seed):
         for y, side in zip(found, ("left", "right"), strict=True):
             np.testing.assert_array_equal(y, np.searchsorted(a, v, side=side))
         assert not NATIVE.code(p.program, p.name).sites
+
+
+@pytest.mark.parametrize("n", [1, 6, 255, 256, 257])
+def test_quantiles_of_short_lines_are_not_called_back(n):
+    """Longer ones are asked of NumPy, which need not sort."""
+    x = np.round(np.random.default_rng(n).normal(size=(3, n)), 1)
+
+    def f(x):
+        return np.sum(np.median(x, axis=1) ** 2) + np.sum(np.quantile(x, [0.1, 0.7], axis=1))
+
+    for g in (f, lineara.grad(f)):
+        jitted = lineara.jit(g, engine="native")
+        np.testing.assert_allclose(jitted(x), g(x), rtol=1e-12)
+        said = [line for line in lineara.explain(jitted, x).machine_code if "called back" in line]
+        assert bool(said) == (n > 256)
+    with np.errstate(all="ignore"):
+        assert np.isnan(lineara.jit(np.median, engine="native")(np.append(x[0], np.nan)))

@@ -63,6 +63,10 @@ class partition_order(Constant):
 # --- quantiles ------------------------------------------------------------------------------------
 
 
+SHORT = 256
+"""Elements of a line up to which machine code has its whole order, and it takes no longer."""
+
+
 def _between(alpha: float, beta: float) -> Callable[[Any, Any], Any]:
     """The position of a quantile in n sorted values  [Hyndman and Fan 1996, definitions 4 to 9]."""
     return lambda q, n: n * q + (alpha + q * (1 - alpha - beta)) - 1
@@ -190,7 +194,10 @@ def _in_front(
 def _ranks(rows: Shaped, places: np.ndarray) -> tuple[Any, Any]:
     """The positions of the elements with these ranks in each column, and which columns have NaN."""
     kth = np.append(places, type_of(rows).shape[0] - 1)
-    order = op("argpartition")(rows, tuple(kth.tolist()), axis=0)
+    if kth[-1] < SHORT:
+        order = op("argsort")(rows, axis=0, kind="stable")
+    else:
+        order = op("argpartition")(rows, tuple(kth.tolist()), axis=0)
     last = take_along_axis(rows, order[-1:], 0)
     return order[places], op("isnan")(_stop_gradient(last))
 
