@@ -55,6 +55,20 @@ def of_arrays_that_the_function_makes_the_value_is_numpys(line):
     assert staged[1] == 3.0
 
 
+SINGLE = np.float32([0.3, 1.2, 0.7])
+
+
+@pytest.mark.parametrize("maker", [np.geomspace, np.logspace, np.linspace])
+@pytest.mark.parametrize("dtype", [None, np.float32, np.float64])
+def test_the_dtype_of_steps_between_singles_is_numpys(maker, dtype):
+    def steps(x):
+        return maker(x[0], x[1], 5, dtype=dtype), maker(x, 2 * x, 4, dtype=dtype)
+
+    for got, expected in zip(lineara.jit(steps)(SINGLE), steps(SINGLE), strict=True):
+        assert got.dtype == expected.dtype
+        close(got, expected, 1e-6)
+
+
 @laws.of([line for line in LINES if asks(line)])
 def what_asks_for_a_value_says_so(line):
     f, point = form(line)

@@ -347,6 +347,9 @@ def logspace(start, stop, num=50, endpoint=True, base=10.0, dtype=None, axis=0):
 @implements(np.geomspace)
 def geomspace(start, stop, num=50, endpoint=True, dtype=None, axis=0):
     """Equal ratios from start to stop."""
+    ends = [as_array(v) for v in (start, stop)]
+    precise = np.result_type(*[type_of(v).dtype for v in ends], np.zeros((), dtype))
+    start, stop = [op("astype")(v, dtype=precise) for v in ends]
     if "c" in (type_of(start).dtype.kind, type_of(stop).dtype.kind):
         div = max(num - 1 if endpoint else num, 1)
         k = np.arange(num, dtype=float).reshape(-1, *(1,) * len(type_of(start * stop).shape)) / div
