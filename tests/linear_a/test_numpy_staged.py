@@ -55,6 +55,34 @@ def of_arrays_that_the_function_makes_the_value_is_numpys(line):
     assert staged[1] == 3.0
 
 
+OTHERS = {  # of whole numbers and truth values these are not NumPy's
+    "np.hypot.reduce(x[:0]) + s", 'np.pad(A, 2, "mean")', "np.heaviside(x, s)",
+    "np.logaddexp.reduce(A, axis=1, where=mask)", 'np.convolve(v, x, mode="valid")',
+    'np.convolve(x, y, "valid")', "np.correlate(v, x)", "np.hypot.reduce(T, axis=2)",
+    "np.vectorize(lambda a, b: a**b, excluded=[1])(x, 2)", "np.vecdot(A, P, axes=[0, 0])",
+    "np.linalg.cholesky(gram(M), upper=True)",
+}  # fmt: skip
+KINDS = {
+    "whole": lambda x: np.round(np.nan_to_num(np.asarray(x)) * 3).astype(int)[()],
+    "truths": lambda x: (np.asarray(x) > 0)[()],
+}
+
+
+@laws.of([line for line in LINES if not asks(line) and line not in OTHERS])
+def the_dtype_of_whole_numbers_and_truth_values_is_numpys(line):
+    f, point = form(line)
+    for cast in KINDS.values():
+        given = [cast(x) for x in point]
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            try:
+                expected, got = f(*given), lineara.jit(f)(*given)
+            except Exception:  # of such numbers NumPy has no result, or a program is refused
+                continue
+        assert type_of(got) == type_of(expected)
+        close(got, expected, 1e-10)
+
+
 SINGLE = np.float32([0.3, 1.2, 0.7])
 
 

@@ -397,16 +397,20 @@ def diagflat(v, k=0):
     return diag(line(v, None, "diagflat")[0], k)
 
 
+def _kept(m: Shaped, mask: np.ndarray) -> Any:
+    return op("logical_and" if type_of(m).dtype.kind == "b" else "keep")(m, mask)
+
+
 @implements(np.tril)
 def tril(m, k=0):
     """The lower triangle; zeros above."""
-    return op("keep")(m, np.tril(np.ones(type_of(m).shape, bool), k))
+    return _kept(m, np.tril(np.ones(type_of(m).shape, bool), k))
 
 
 @implements(np.triu)
 def triu(m, k=0):
     """The upper triangle; zeros below."""
-    return op("keep")(m, np.triu(np.ones(type_of(m).shape, bool), k))
+    return _kept(m, np.triu(np.ones(type_of(m).shape, bool), k))
 
 
 @implements(np.select, sequence=True)

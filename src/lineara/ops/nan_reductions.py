@@ -70,6 +70,8 @@ def _extremum(function: Callable[..., Any], fill: float) -> Any:
         """The maximum or minimum over axes, without NaNs."""
         options = _options(keepdims, initial=initial, where=where)
         y = registry.foreign[function].ours(_without(a, fill), axis, **options)
+        if type_of(as_array(a)).dtype.kind not in "fcO":  # none is missing
+            return y
         empty = np.all(_missing(as_array(a)), axis=axis, keepdims=options["keepdims"])
         if given(initial) or (not isinstance(empty, Box) and not np.any(empty)):
             return y

@@ -284,14 +284,21 @@ def _kept_as(y: Shaped, dtype: DType) -> Any:
 def np_sum(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     """Sum over axes."""
     total = _kept_as(_reduce("sum", _as(a, dtype), axis, keepdims, where, 0), dtype)
-    return total + initial if given(initial) else total
+    return total + _begin(initial, total) if given(initial) else total
+
+
+def _begin(initial: Any, like: Shaped) -> Any:
+    """What a reduction begins with; of whole numbers NumPy begins with a whole number."""
+    dtype = type_of(like).dtype
+    whole = dtype.kind in "biu" and type_of(initial).dtype.kind in "fc"
+    return op("astype")(as_array(initial), dtype=dtype) if whole else initial
 
 
 @implements(np.prod)
 def np_prod(a, axis=None, dtype=None, out=None, keepdims=False, initial=None, where=None):
     """Product over axes."""
     product = _kept_as(_reduce("prod", _as(a, dtype), axis, keepdims, where, 1), dtype)
-    return product * initial if given(initial) else product
+    return product * _begin(initial, product) if given(initial) else product
 
 
 @implements(np.max, np.amax)
@@ -324,7 +331,8 @@ def _extremum(
     if any(t.shape[i] == 0 for i in along):
         shape = reduced(name, t, along, keepdims is True).shape
         return op("broadcast_to")(initial, shape=shape)
-    return op(f"{name}imum")(_reduce(name, a, axis, keepdims, where, none), initial)
+    y = _reduce(name, a, axis, keepdims, where, none)
+    return op(f"{name}imum")(y, _begin(initial, a))
 
 
 @implements(np.ptp)

@@ -172,6 +172,8 @@ def reduceat(
     dtype: DType = None,
 ) -> Any:
     """np.ufunc.reduceat: the reductions of the slices that begin at the indices."""
+    if ufunc is np.add and dtype is None and type_of(a).dtype.kind == "b":
+        dtype = np.dtype(int)  # it counts
     a, axis = line(_as(a, dtype), axis, f"{ufunc.__name__}.reduceat")
     n, lead = type_of(a).shape[axis], (slice(None),) * axis
     starts = np.asarray(indices).astype(int)

@@ -158,7 +158,7 @@ def signature(v: Leaf) -> Any:
     if isinstance(v, Traced | np.ndarray):
         shape, kind = tuple(v.shape), v.dtype.kind
         axes = kind in "iu" and v.size <= FEW and not staged(v)  # integers may be axes or shapes
-        return shape, kind, narrow(shape, strides_of(v)), plain(v).tobytes() if axes else b""
+        return shape, v.dtype.str, narrow(shape, strides_of(v)), plain(v).tobytes() if axes else b""
     if isinstance(v, slice):
         return "slice", v.start, v.stop, v.step
     if v is None or v is Ellipsis or isinstance(v, str | Number | np.generic | np.dtype):

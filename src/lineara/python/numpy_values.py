@@ -16,7 +16,7 @@ import numpy as np
 
 from lineara.errors import LinearaError, LinearityError, NoRuleError, StagingError
 from lineara.facts.hints import Shaped, Tree
-from lineara.facts.primitive import Box, Joint, Primitive, registry
+from lineara.facts.primitive import Box, Joint, Primitive, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.lapack import worth_factoring
 from lineara.python.numpy_layout import KNOWN, NoSignature, sample, signature
@@ -343,12 +343,12 @@ def own_value(
     The array `out` is not written here; NumPy says whether it may hold the result.
     """
     if staged((*args, *kwargs.values(), out)):
-        numbers = checked_types(func, args, kwargs, out)
+        numpys_own = checked_types(func, args, kwargs, out)
         result = numpys(ours(*args, **kwargs))
         parts = result if isinstance(result, tuple | list) else (result,)
-        if len(numbers) != len(parts) or not any(map(_is_wrapped, parts, numbers)):
+        if len(numpys_own) != len(parts) or not any(map(_differs, parts, numpys_own)):
             return result
-        parts = [p[()] if _is_wrapped(p, n) else p for p, n in zip(parts, numbers, strict=True)]
+        parts = [_as_numpys(p, own) for p, own in zip(parts, numpys_own, strict=True)]
         if not isinstance(result, tuple | list):
             return parts[0]
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
@@ -365,18 +365,42 @@ def own_value(
     return _valued(func, numpys(_quietly(ours, args, kwargs)), value, arrays)
 
 
-def _is_wrapped(part: Shaped, number: bool) -> bool:
+Own = tuple[bool, np.dtype | None]
+"""Whether a result of NumPy's is a number, and its dtype."""
+
+
+def _is_wrapped(part: Shaped, own: Own) -> bool:
     """Whether a result is an array without axes where NumPy's is a number."""
-    return number and isinstance(part, Array) and not part.shape
+    return own[0] and isinstance(part, Array) and not part.shape
 
 
-_answers: dict[Any, Exception | tuple[bool, ...]] = {}
+def _is_of_another_kind(part: Shaped, own: Own) -> bool:
+    """Whether a result is of whole numbers where NumPy's is of floats, or the like."""
+    dtype = own[1]
+    if dtype is None or not isinstance(part, Traced):
+        return False
+    kinds = {part.dtype.kind, dtype.kind}
+    return len(kinds) == 2 and kinds <= {*"biuf"}
+
+
+def _differs(part: Shaped, own: Own) -> bool:
+    return _is_wrapped(part, own) or _is_of_another_kind(part, own)
+
+
+def _as_numpys(part: Any, own: Own) -> Any:
+    """A result as a number, or in the dtype, that NumPy's function gives of such arguments."""
+    if _is_of_another_kind(part, own):
+        part = op("astype")(part, dtype=own[1])
+    return part[()] if _is_wrapped(part, own) else part
+
+
+_answers: dict[Any, Exception | tuple[Own, ...]] = {}
 
 
 def checked_types(
     func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: object
-) -> tuple[bool, ...]:
-    """For each result of NumPy's on values of these types whether it is a number, if known.
+) -> tuple[Own, ...]:
+    """For each result of NumPy's on values of these types what it is, if known.
 
     Raises what NumPy's function raises of such values, whatever they are.
     """
@@ -406,7 +430,9 @@ def _answer(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: objec
     except Exception as e:  # the values may be the reason
         return e if "output array is not acceptable" in str(e) else ()
     parts = y if isinstance(y, tuple | list) else (y,)
-    return tuple([isinstance(p, np.generic | float | complex) for p in parts])
+    return tuple(
+        [(isinstance(p, np.generic | float | complex), getattr(p, "dtype", None)) for p in parts]
+    )
 
 
 def _quietly(f: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

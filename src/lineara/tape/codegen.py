@@ -607,6 +607,8 @@ def _is_like_pythons(number: Shaped, other: Value) -> bool:
     ):
         return False
     dtype = getattr(other, "dtype", None)
+    if dtype == number.dtype == np.bool_:  # NumPy's truth values are no numbers to one another
+        return False
     return dtype in (None, np.float64) or np.result_type(number.dtype, dtype) == dtype
 
 
