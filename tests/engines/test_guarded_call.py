@@ -328,3 +328,18 @@ def test_a_class_without_room_is_pythons(monkeypatch):
     jitted = lineara.jit(scaled, engine="native")
     assert [jitted(3.0) for _ in range(5)] == [7.0] * 5
     assert jitted.table is None
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("compiler", lambda: None),
+        ("address_of", lambda name: None),
+        ("objects_are_as_stated", lambda: False),
+        ("functions_are_as_stated", lambda: False),
+    ],
+)
+def test_there_is_no_code_for_calls_where_python_is_not_as_stated(name, other, monkeypatch):
+    assert guarded_call._loaded.__wrapped__(8) is not None
+    monkeypatch.setattr(guarded_call, name, other)
+    assert guarded_call._loaded.__wrapped__(8) is None

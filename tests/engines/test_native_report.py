@@ -1,5 +1,6 @@
 """What is said of machine code: what is on tapes, what was called back, and each line's code."""
 
+import dataclasses
 import itertools
 import re
 import time
@@ -242,3 +243,26 @@ def test_a_call_back_takes_few_calls_of_python():
         x = np.ones(n, np.float32)
         taken.append(calls(lambda x=x: jitted(x), warm=3))
     assert taken[1] - taken[0] <= 400 * 34  # two in a round: an element, and a product
+
+
+@pytest.mark.parametrize("table", ["sites", "taped", "fused"])
+def test_no_places_are_told_of_code_that_is_listed_otherwise(table, monkeypatch):
+    """Places come from a listing, which is a compilation of its own."""
+
+    def both(x):
+        return np.sort(np.exp(x) * x + 1.0).sum() + recurrence(x)
+
+    x = np.ones(300)
+    f = lineara.jit(lineara.grad(both), engine="native")
+    f(x)
+    assert any([row.startswith("  at ") for row in said(f, x)])
+    own = report.lowered
+
+    def lowered(*args, listed=False, **options):
+        code = own(*args, listed=listed, **options)
+        rows = getattr(code, table)
+        assert rows
+        return dataclasses.replace(code, **{table: rows[1:]}) if listed else code
+
+    monkeypatch.setattr(report, "lowered", lowered)
+    assert not [row for row in said(f, x) if row.startswith("  at ")]

@@ -92,9 +92,11 @@ def _with_places(program: Program, choices: tuple[str, bool, bool], code: Lowere
         listed = lowered(program, *choices, listed=True)
     except Refused:
         return code
-    same = [s.what for s in listed.sites] == [s.what for s in code.sites]
-    same = same and [c[:2] for c in listed.taped] == [c[:2] for c in code.taped]
-    return listed if same and [f[0] for f in listed.fused] == [f[0] for f in code.fused] else code
+    one, other = [
+        ([s.what for s in c.sites], [t[:2] for t in c.taped], [f[0] for f in c.fused])
+        for c in (listed, code)
+    ]
+    return listed if one == other else code
 
 
 class Listing(NamedTuple):
