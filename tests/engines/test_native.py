@@ -745,7 +745,7 @@ def test_what_acts_and_may_have_to_be_run_again_is_called_back(capsys):
     (told,) = [line for line in lineara.explain(g, X).machine_code if ", since " in line]
     assert told.partition(", since ")[2].startswith(
         "it prints, warns or the like, and NumPy may lay a f64[5,5] out otherwise, so that the "
-        "run would be done again: 1 times"
+        "run would be done again: once"
     )
 
 

@@ -116,7 +116,7 @@ def test_what_branches_or_rounds_lay_out_is_called_back_and_told(f):
     g, *_ = same(f, A)
     told = lineara.explain(g, A).machine_code
     (whole,) = [line for line in told if line.startswith("called back: ") and ", since " in line]
-    assert "of which branches or rounds of a loop tell how NumPy lays it out: 1 times" in whole
+    assert "of which branches or rounds of a loop tell how NumPy lays it out: once" in whole
     assert not lineara.explain(jit(f, engine="native"), A).machine_code[0].startswith("interpreted")
 
 
