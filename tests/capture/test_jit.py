@@ -729,3 +729,32 @@ def test_whether_a_function_is_holomorphic_is_not_asked_in_programs():
         with pytest.raises(StagingError, match="whether a function is holomorphic depends on"):
             f(z)
     assert grad(jit(lambda z: z**3), convention="holomorphic")(1 + 2j) == -9 + 12j
+
+
+def middle(x):
+    return sorted(x * 2)[1]
+
+
+def into_part(x, i):
+    y = np.zeros(4)
+    y[i : i + 2] = x[:2]
+    return y.sum()
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "native"])
+def test_values_for_which_a_program_has_no_equation_are_refused_at_the_users_line(engine):
+    pytest.importorskip("llvmlite")
+    for f, fine, other, said, line in (
+        (middle, (np.ones(3),), (np.array([1.0, np.nan, 2.0]),),
+         "sorted() of a NaN, whose place Python does not define", "return sorted(x * 2)[1]"),
+        (into_part, (np.ones(3), 1), (np.ones(3), 3),
+         "a slice of 2 elements at a staged place leaves an axis of 4, where Python gives fewer or "
+         "counts from the end; keep it within", "y[i : i + 2] = x[:2]"),
+    ):  # fmt: skip
+        program = jit(f, engine=engine)
+        assert program(*fine) == f(*fine)
+        with pytest.raises(StagingError) as e:
+            program(*other)
+        first, second = str(e.value).splitlines()[:2]
+        assert first == said
+        assert second.endswith(line)

@@ -32,7 +32,14 @@ from lineara.engines.values import (
     times,
     zeros,
 )
-from lineara.errors import BoundsError, LinearaError, OutOfBounds, OutOfRoom, ProgramError
+from lineara.errors import (
+    BoundsError,
+    LinearaError,
+    OutOfBounds,
+    OutOfRoom,
+    ProgramError,
+    StagingError,
+)
 from lineara.facts.hints import Index, Shaped, Tree, Value
 from lineara.facts.types import ArrayType, Type, is_complex, is_ring, show, type_of
 from lineara.linear_a import syntax as ir
@@ -463,6 +470,8 @@ class Numbers:
                 error.add_note(f"at {line}")
             if known or isinstance(error, OutOfRoom):
                 raise
+            if isinstance(error, StagingError):  # of values for which the program has no equation
+                raise StagingError(error.message, line=machine.judge.users_line(e)) from None
             text = error.message if isinstance(error, LinearaError) else str(error)
             mend = ""
             if isinstance(error, ZeroDivisionError | FloatingPointError):

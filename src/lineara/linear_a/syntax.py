@@ -483,7 +483,8 @@ def reads(b: Binding) -> Vars:
 def may_fail(e: Leaf) -> bool:
     """Whether values decide if a leaf has a value: positions that are values, or no solution."""
     if isinstance(e, Prim):
-        return len(e.operands()) > len(e.args) or bool(e.primitive.raised)
+        checks = bool(e.primitive.raised) or e.name.startswith("check_")
+        return checks or len(e.operands()) > len(e.args)
     return isinstance(e, Part) and len(e.operands()) > len(e.args)
 
 
