@@ -159,8 +159,8 @@ def test_no_share_of_none(said):
     assert "--share 0: one in N of a table, N from 1 on" in said("--seed", "1", "--share", "0")
 
 
-def test_a_run_has_fewer_than_6500_items(request):
-    assert request.config.option.share < 8 or len(request.session.items) < 6_500
+def test_a_run_has_fewer_than_8500_items(request):
+    assert request.config.option.share < 8 or len(request.session.items) < 8_500
 
 
 def test_a_doctest_that_fails_is_shown(said):
