@@ -101,6 +101,14 @@ def same(f, x):
     return g, y, z
 
 
+@pytest.mark.parametrize("dtype", "?" + np.typecodes["AllInteger"] + "efdgFD")  # c256 is refused
+def test_a_turned_matrix_of_any_dtype_is_turned_back(dtype):
+    x = (10 * A).astype(dtype)
+    for f in (lambda x: x.T, lambda x: np.cumsum(x.T, axis=1), lambda x: np.kron(x.T, x)):
+        _, y, z = same(f, x)
+        assert y.strides == z.strides
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_bits_and_order_are_those_of_the_interpreter(name):
     f, x = FUNCTIONS[name]

@@ -494,7 +494,7 @@ class Emitter(Memory):
                 if isinstance(x, nm.Arr) and x.lay:
                     y = self.array(ArrayType((nm.extent(x.type, x.lay),), x.type.dtype))
                     with self.nest(x.type.shape, nm.strides_of(x.type.shape), x.lay) as (of, to):
-                        self.store(self.load(x, of), y, to)
+                        self.move(x, of, y, to)
                     laid[i] = y
         return laid
 

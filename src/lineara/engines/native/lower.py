@@ -317,7 +317,7 @@ def _turned(em: Emitter, x: nm.Arr, back: Sequence[int]) -> nm.Arr:
     y = em.array(ArrayType(tuple([x.type.shape[i] for i in axes]), x.type.dtype), fresh=True)
     steps = nm.strides_of(y.type.shape)
     with em.nest(x.type.shape, steps_of(x), [steps[i] for i in back]) as (of, to):
-        em.store(em.load(x, of), y, to)
+        em.move(x, of, y, to)
     return y
 
 

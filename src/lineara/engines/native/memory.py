@@ -236,6 +236,16 @@ class Memory(Code):
             line = len(self.lines) - 1
         self.there.know(array, at, x, line, lies)
 
+    def move(self, source: nm.Arr, of: nm.Num, into: nm.Arr, to: nm.Num) -> None:
+        """Put an element of an array into another, also one that no register holds."""
+        if nm.kind_of(source.type) is not None:
+            self.store(self.load(source, of), into, to)
+            return
+        dtype = source.type.dtype
+        bits, near = f"i{8 * dtype.itemsize}", f"align {dtype.alignment}"
+        x = self.let(f"load {bits}, ptr {self.address(source, of)}, {near}")
+        self.line(f"store {bits} {x}, ptr {self.address(into, to)}, {near}")
+
     @contextmanager
     def reaching(self, array: nm.Arr, at: nm.Num | None, stores: bool) -> Iterator[None]:
         """The lines of the block read or store a number of an array, and nothing else."""
@@ -259,7 +269,7 @@ class Memory(Code):
         if source.strides is not None:
             steps = [source.strides, nm.strides_of(into.type.shape)]
             with self.nest(into.type.shape, *steps) as (of, to):
-                self.store(self.load(source, of), into, to)
+                self.move(source, of, into, to)
         elif into.type.size:
             move = self.outside("llvm.memmove.p0.p0.i64", "void (ptr, ptr, i64, i1)")
             nbytes = into.type.size * into.type.dtype.itemsize
