@@ -149,6 +149,11 @@ def test_points_where_two_pieces_meet_are_left_out():
             complex_step(of_x(body))
     assert judge(of_x(op("reciprocal", num(0)))).outcome == "not finite"
     assert judge(of_x(op("exp", op("exp", num(9))))).outcome == "not finite"
+    # where a number on the way is not, the literal passes multiply it by the zero slope of what is
+    # dropped: zero times infinity
+    squares = loop(9, lam("b", R, op("multiply", var("b", R), var("b", R))), op("add", x, num(9)))
+    for dropped in (squares, op("square", op("multiply", num(1e200), x))):
+        assert judge(of_x(let("a", dropped, x))).outcome == "not finite"
 
 
 # --- each construct, by hand ----------------------------------------------------------------------

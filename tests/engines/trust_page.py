@@ -16,7 +16,7 @@ TEMPLATE = Path(__file__).with_name("trust_template.md")
 ROWS = (
     ("programs", "programs"),
     ("of these left out: two pieces of a function meet at the point", "edges"),
-    ("of these left out: not finite at the point", "not_finite"),
+    ("of these left out: a number is not finite at the point, or on the way to it", "not_finite"),
     ("with a gradient that is not zero", "moving"),
     ("with functions as values", "higher_order"),
     ("with arrays", "with_arrays"),

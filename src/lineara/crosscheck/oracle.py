@@ -76,6 +76,25 @@ COMPLEX = table(
 )
 
 
+def finite(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The operation, with an OverflowError for any result that is not finite.
+
+    Python's functions raise one, its products give infinity.  An engine may multiply that by the
+    zero slope of a number that is dropped, and then has a NaN: the passes are literal there.
+    """
+
+    def checked(*args: Any) -> Any:
+        y = f(*args)
+        if not cmath.isfinite(y):
+            raise OverflowError("a number on the way is not finite")
+        return y
+
+    return checked
+
+
+FINITE = {name: finite(f) for name, f in COMPLEX.items()}
+
+
 def run(e: Term, env: dict[str, Any], ops: Table, number: Callable[[float], Any]) -> Any:
     """The value of a term; arrays are tuples, functions are Python's."""
     match e.head:
@@ -133,12 +152,15 @@ def at(program: Program, numbers: list[Any], ops: Table, number: Callable[[float
 
 
 def complex_step(program: Program) -> list[float]:
-    """Value and gradient in double precision; an EdgeError where there is no gradient."""
+    """Value and gradient in double precision; an EdgeError where there is no gradient.
+
+    An ArithmeticError or ValueError where the value or a number on the way is not finite.
+    """
     xs = program.numbers
     gradient = []
     value = 0.0
     for i in range(len(xs)):
-        y = at(program, [complex(x, H * (i == j)) for j, x in enumerate(xs)], COMPLEX, complex)
+        y = at(program, [complex(x, H * (i == j)) for j, x in enumerate(xs)], FINITE, complex)
         value = y.real
         gradient.append(y.imag / H)
     return [value, *gradient]
