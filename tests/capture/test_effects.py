@@ -162,6 +162,69 @@ def test_a_program_prints_warns_and_raises_as_the_function_does(f):
     assert jitted.captures == 1
 
 
+def heard(x):
+    with warnings.catch_warnings(record=True) as recorded:
+        warnings.simplefilter("always")
+        for i in range(3):
+            warnings.warn(f"round {i}", stacklevel=1)
+    return x + len(recorded)
+
+
+def ignored(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.warn("nobody hears", stacklevel=1)
+    warnings.warn("everybody hears", stacklevel=1)
+    return x * 2
+
+
+def raised(x):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            warnings.warn("an exception", stacklevel=1)
+        except UserWarning:
+            return x * 3
+    return x
+
+
+def printed_into(x):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        print("four")
+    print("then")
+    return x + len(out.getvalue())
+
+
+@pytest.mark.parametrize("f", [heard, ignored, raised, printed_into])
+def test_what_a_with_of_the_function_hears_is_said_in_it(f):
+    for x in (1.0, 2.0):
+        assert outcome(lineara.jit(f), x) == outcome(f, x)
+    gave, *said = outcome(f, 1.0)
+    lanes, *told = outcome(lineara.vmap(f), np.ones(1))
+    assert (lanes.tolist(), told) == ([gave], said)
+
+
+def test_what_a_with_hears_as_often_as_values_say_is_refused():
+    def warns(x):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            if x > 1:
+                warnings.warn("large", stacklevel=1)
+        return x
+
+    def prints(x):
+        with contextlib.redirect_stdout(io.StringIO()):
+            while x > 1:
+                print("large")
+                x = x / 2
+        return x
+
+    for f in (warns, prints):
+        with pytest.raises(StagingError, match="how often it is called depends on staged values"):
+            lineara.jit(f)(3.0)
+
+
 def quiet(f):
     """f without its prints and warnings."""
     return lambda x: outcome(f, x)[0]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lineara import grad, jit, trace
+from lineara import grad, jit, trace, vmap
 from lineara.errors import StagingError
 
 
@@ -139,3 +139,22 @@ def test_iterators_that_only_a_loop_has_may_be_left_early():
     for x in (FOUR, FOUR * 3, -FOUR):
         assert jit(f)(x) == f(x)
         np.testing.assert_array_equal(jit(grad(f))(x), grad(f)(x))
+
+
+GIVEN = {
+    "map": lambda x: map(np.sin, x),
+    "zip": lambda x: (1, zip(x, x, strict=True)),
+    "enumerate": lambda x: [enumerate(x)],
+    "reversed": reversed,
+    "of constants": lambda x: reversed(range(3)),
+    "nditer": np.nditer,
+    "generator": lambda x: (v for v in x),
+}
+
+
+@pytest.mark.parametrize("name", GIVEN)
+def test_an_iterator_is_no_result(name):
+    f = GIVEN[name]
+    for run in (jit(f), lambda x: trace(f, x), lambda x: vmap(f)(x[None])):
+        with pytest.raises(StagingError, match=r"an? (iterator|generator), which runs after the"):
+            run(FOUR)

@@ -251,3 +251,57 @@ def test_isclose_is_pythons_with_tolerances_that_are_computed():
         program(1.0, 2.0, -1.0)
     with pytest.raises(ValueError, match="tolerances must be non-negative"):
         lineara.jit(lambda a: math.isclose(a, 1.0, abs_tol=-1.0))(2.0)
+
+
+ATTRIBUTES = {
+    "bit_length": lambda n: n.bit_length(),
+    "bit_count": lambda n: n.bit_count(),
+    "numerator": lambda n: n.numerator,
+    "denominator": lambda n: n.denominator,
+    "real": lambda n: n.real + n.imag,
+}
+FAR = [0, 1, -1, 2, 7, -8, 255, 256, 2**53 - 1, 2**53 + 1, 2**62 - 1, 2**62, -(2**62) - 1]
+FAR += [2**63 - 1, -(2**63), -(2**63) + 1]
+
+
+@pytest.mark.parametrize("name", ATTRIBUTES)
+def test_whole_numbers_have_the_attributes_of_pythons(name):
+    act = ATTRIBUTES[name]
+    program = lineara.jit(act)
+    for n in FAR:
+        assert (program(n), type(program(n))) == (act(n), type(act(n)))
+    small = np.array(FAR[:6], np.int32)
+    of_lanes = lineara.vmap(lambda n: act(int(n)))(small)
+    assert of_lanes.tolist() == [act(int(n)) for n in small]
+    truth = lineara.jit(lambda x: act(x > 0))
+    for x in (1.0, -1.0):
+        assert (truth(x), type(truth(x))) == (act(x > 0), type(act(x > 0)))
+
+
+def test_a_float_says_whether_it_is_an_integer():
+    program = lineara.jit(lambda x: x.is_integer())
+    for x in (0.0, -3.0, 2.5, 2.0**70, math.inf, math.nan):
+        assert program(x) is x.is_integer()
+
+
+def test_numbers_lack_what_their_class_lacks_and_refuse_what_is_made_of_the_value():
+    for wrong in (lambda x: x.bit_length(), lambda x: np.float64(x).numerator + x.bit_count()):
+        with pytest.raises(AttributeError, match=r"'(numpy\.)?float(64)?' object has no"):
+            lineara.jit(wrong)(2.0)
+    for wrong in (lambda x: int(x).to_bytes(8, "little"), lambda x: int(x).from_bytes(b"a", "big")):
+        with pytest.raises(StagingError, match=r"made of the number's own value.*call int"):
+            lineara.jit(wrong)(2.0)
+
+
+def test_a_truth_value_of_pythons_is_raised_to_a_power_as_a_number():
+    for k in (0, 1, 2, 3):
+        program = lineara.jit(lambda x, k=k: (x > 0) ** k)
+        for x in (5.5, -5.5):
+            assert (program(x), type(program(x))) == ((x > 0) ** k, int)
+    squares = lineara.jit(lambda x: (x > 0) ** 2)(np.array([1.0, -1.0]))
+    assert (squares.dtype, squares.tolist()) == (np.int8, [1, 0])
+
+
+def test_ldexp_takes_whole_numbers_of_lanes():
+    x, n = np.array([1.0, 0.75, -3.0]), np.array([0, 5, -2], np.int32)
+    assert lineara.vmap(lambda x, n: math.ldexp(x, int(n)))(x, n).tolist() == [1.0, 24.0, -0.75]

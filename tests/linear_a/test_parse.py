@@ -416,6 +416,18 @@ def test_a_bare_name_among_parameters_is_that_of_a_variable(parameter, hint):
     )
 
 
+@pytest.mark.parametrize("name", ["c256", "f128", "u128"])
+def test_what_looks_like_a_dtype_and_is_none_names_the_dtypes(name):
+    for text, said in (
+        (f"def f(x: f64[3];) -> (f64[3];) = astype[dtype={name}](x)", f"{name} is not known here"),
+        (f"def f(x: {name}[3];) -> (f64[3];) = x", f"there is no type {name}"),
+    ):
+        with pytest.raises(
+            ProgramError, match=rf"{said}; the dtypes of a text are bool, c128, c64"
+        ):
+            parse(text)
+
+
 # --- the page on the language ---------------------------------------------------------------------
 
 

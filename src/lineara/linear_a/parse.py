@@ -6,6 +6,7 @@ Every error has line, column and a caret.
 
 import ast
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -355,7 +356,8 @@ class _Reader:
         """A type that has a definition."""
         name = str(t.children[0])
         if name not in self.types:
-            hint = did_you_mean(name, self.types) or f"; define it: type {name} = …"
+            hint = did_you_mean(name, self.types) or _other_dtypes(name)
+            hint = hint or f"; define it: type {name} = …"
             raise self.wrong(f"there is no type {name}{hint}", t)
         given = self.dimensions(t.children[1]) if len(t.children) > 1 else ()
         dims = tuple([None if n == "_" else self.dim(n) for n in given])
@@ -672,6 +674,7 @@ class _Reader:
                 if name is not None and name not in self.scope:
                     plain = {"True": "true", "False": "false"}
                     near = did_you_mean(name, () if name in plain else self.scope)
+                    near = near or _other_dtypes(name)
                     near = near or f"; did you mean {plain.get(name, repr(name))}?"
                     raise self.wrong(f"{name} is not known here{near}", t)
 
@@ -817,6 +820,13 @@ def _float(text: str) -> float:
     if math.isinf(number) and "inf" not in text:
         raise OverflowError(text)
     return number
+
+
+def _other_dtypes(name: str) -> str:
+    """Which dtypes a text may name, where a name looks like one more of them."""
+    if not re.fullmatch(r"[fciu]\d+", name):
+        return ""
+    return f"; the dtypes of a text are {', '.join(sorted(ir.DTYPES))}"
 
 
 def wide(short: str) -> np.dtype:

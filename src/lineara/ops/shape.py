@@ -292,6 +292,8 @@ def normal_axes(axis: int | None, ndim: int, name: str) -> tuple[int, ...]:
 def sizes(value: Any) -> tuple[int, ...]:
     """A shape (or several axes) as a tuple; one integer as a tuple of one."""
     listed = value if isinstance(value, tuple | list | range | np.ndarray) else (value,)
+    if any([isinstance(n, bool) for n in listed]):
+        raise TypeError("an integer is required")  # as NumPy says of what counts for one elsewhere
     return tuple(operator.index(n) for n in listed)
 
 

@@ -4,7 +4,7 @@ Each result is read from the input at positions, which are locally constant.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from lineara.ops.value_checks import checked
 @implements(np.sort)
 def sort(a, axis=-1, kind=None, order=None, *, stable=None):
     """The elements in ascending order; equal elements keep their order."""
+    np.sort(np.empty(0), kind=kind, order=order, stable=stable)  # NumPy may raise here
     a, axis = line(a, axis, "sort")
     return take_along_axis(a, op("argsort")(a, axis=axis, kind="stable"), axis)
 
@@ -35,6 +36,7 @@ def sort_complex(a):
 @implements(np.partition)
 def partition(a, kth, axis=-1, kind="introselect", order=None):
     """The elements partially sorted: those of the ranks `kth` are in place, smaller ones before."""
+    np.partition(np.empty(1), 0, kind=cast(Any, kind), order=order)  # NumPy may raise here
     a, axis = line(a, axis, "partition")
     return take_along_axis(a, op("partition_order")(a, kth, axis=axis), axis)
 

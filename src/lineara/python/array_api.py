@@ -49,7 +49,8 @@ def _check_device(device: object) -> None:
 
 def _to_device(self: Traced, device: object, /, *, stream: object = None) -> Any:
     """The array itself: there is one device."""
-    del stream
+    if stream is not None:
+        raise ValueError("The stream argument in to_device() is not supported")
     _check_device(device)
     return self
 

@@ -3,7 +3,7 @@
 import functools
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from lineara.errors import NoRuleError, StagingError
 from lineara.facts.hints import DType, Tree, Value
 from lineara.facts.primitive import implements, op, registry
 from lineara.facts.types import type_of
-from lineara.ops.shape import as_array
+from lineara.ops.shape import as_array, sizes
 from lineara.python.numpy_functions import call_foreign
 from lineara.python.numpy_values import failed
 from lineara.tape.level import Level
@@ -32,6 +32,7 @@ from lineara.tape.node import (
     staged,
 )
 from lineara.tape.reads import place
+from lineara.tape.strides import strides_of
 from lineara.tape.swallowed_errors import Told
 from lineara.tape.written_arrays import Written
 
@@ -182,6 +183,8 @@ def array(object: object, dtype: DType = None, *, copy: bool | None = True, **op
     except Exception as e:
         if dtype is not None and np.dtype(dtype).kind not in "fcbiu" and follows(obj):
             raise becomes_other(obj, np.dtype(dtype)) from None
+        if dtype is not None and np.dtype(dtype).kind not in "fcbiu":
+            return np.array(plain_deep(obj), dtype, **options)  # of constants; NumPy may raise here
         raise failed(np.array, (obj,), {}, e) from None
     if dtype is not None and np.dtype(dtype) != made.dtype:
         made = _in_dtype(obj, made, np.dtype(dtype))
@@ -437,6 +440,42 @@ def frombuffer(buffer: Array, *args: Any, **options: Any) -> Any:
     return np.frombuffer(memory(buffer) if isinstance(buffer, Traced) else buffer, *args, **options)
 
 
+@in_place_of(as_strided)
+def strided(
+    x: Any, shape: Any = None, strides: Any = None, subok: bool = False, writeable: bool = True
+) -> Any:
+    """np.lib.stride_tricks.as_strided; of an array made in a trace, of its constant content.
+
+    That is a copy of what the array shows, so that nothing beside it may be reached.
+    """
+    constant = x.constant() if isinstance(x, Written) else None
+    if constant is None:
+        return as_strided(x, shape, strides, subok, writeable)
+    own, size = strides_of(x), constant.itemsize
+    shape = constant.shape if shape is None else sizes(shape)
+    steps = [s * size for s in own] if strides is None else sizes(strides)
+    known, asked = _places(constant.shape, own).ravel(), _places(shape, steps)
+    order = np.argsort(known, kind="stable")
+    at = np.minimum(np.searchsorted(known[order] * size, asked), max(constant.size - 1, 0))
+    if not np.all(known[order][at] * size == asked) if constant.size else asked.size:
+        raise NoRuleError(
+            f"as_strided: the shape {shape} with the strides {tuple(steps)} reaches beyond the "
+            f"elements of the array of {constant.shape} that it is given, which is no part of "
+            "another one in a trace; give it the whole array"
+        )
+    made = np.asarray(constant.ravel()[order[at]])
+    made.flags.writeable = False  # a write would be lost
+    x.level.locks.gave = True
+    x.w.give(made)
+    return made
+
+
+def _places(shape: tuple[int, ...], strides: Sequence[int]) -> np.ndarray:
+    """Where the elements of an array lie, counted from its first one."""
+    steps = [s * np.arange(n) for n, s in zip(shape, strides, strict=True)]
+    return sum(np.ix_(*steps), np.zeros((), int)) if steps else np.zeros((), int)
+
+
 def sharing(original: Callable[..., Any]) -> Callable[..., Any]:
     """np.shares_memory and np.may_share_memory, by where NumPy's arrays would lie."""
 
@@ -484,6 +523,7 @@ for _make, _functions in _MAKERS.items():
     for _function in _functions:
         registry.declare(_function, stand_in=_make(_function))
 _CALLS = {np.array: array, np.copy: copy, np.asfortranarray: asfortranarray, memoryview: memory}
+_CALLS |= {as_strided: strided}
 _CALLS |= {np.fromiter: fromiter, np.isscalar: isscalar, np.frombuffer: frombuffer}
 for _function, _call in _CALLS.items():
     registry.declare(_function, stand_in=_call)

@@ -10,7 +10,7 @@ from lineara.facts.hints import Shaped, Value
 from lineara.facts.primitive import implements, op
 from lineara.facts.types import type_of
 from lineara.ops.shape import as_array
-from lineara.tape.node import Array, Traced, as_type, follows, plain, plain_deep, staged
+from lineara.tape.node import Array, Traced, as_type, follows, layout, plain, plain_deep, staged
 
 
 def _write(name: str, a: Any, values: Value, act: Callable[[np.ndarray, Any], Any]) -> None:
@@ -48,9 +48,11 @@ def copyto(dst, src, casting: Any = "same_kind", where=True):
         rule: Any = "unsafe" if a.dtype.kind == "i" else casting  # of the numbers of places
         np.copyto(a, values, casting=rule, where=mask)
 
-    if where is True and isinstance(dst, Array) and staged((dst, src)):
-        if not isinstance(src, Traced):
-            np.copyto(np.empty(dst.shape, dst.dtype), src, casting=casting)  # NumPy may raise here
+    steps = isinstance(dst, Array) and staged((dst, src))
+    if steps or (isinstance(dst, Array) and dst.dtype.kind == "i" and casting != "unsafe"):
+        shown = layout(as_array(src) if staged(src) else src)
+        np.copyto(np.empty(dst.shape, dst.dtype), shown, casting=casting)  # NumPy may raise here
+    if where is True and steps:
         dst[...] = as_type(src, dst.dtype, casting) if isinstance(src, Traced) else src
         return
     _write("copyto", dst, src, act)
@@ -64,7 +66,7 @@ def put(a, ind, v, mode="raise"):
 
 
 @implements(np.putmask)
-def putmask(a, mask, values):
+def putmask(a, /, mask, values):
     """a.flat[i] = values[i] for each i where the mask holds."""
     mask = plain_deep(mask)
     _write("putmask", a, values, lambda a, values: np.putmask(a, mask, values))

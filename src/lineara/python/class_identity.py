@@ -55,11 +55,7 @@ class Named(NamedTuple):
 
     def __contains__(self, x: Tree) -> bool:
         value = self.value(sys._getframe(1))
-        if x is value:
-            return True
-        if isinstance(x, ModuleType) and isinstance(value, ModuleType):
-            return x.__name__ in _NUMPYS and value.__name__ in _NUMPYS
-        return _is_one_class(x, value)
+        return x is value or is_one_named(x, value)
 
     def value(self, frame: FrameType) -> Any:
         """What the code would have loaded."""
@@ -99,7 +95,14 @@ def _attribute(value: Leaf, name: str) -> Any:
     return getattr(value, name)
 
 
-def _is_one_class(x: Leaf, y: Leaf) -> bool:
+def is_one_named(x: Tree, y: Tree) -> bool:
+    """Whether two objects, of which one may stand for the other, are one class or one module."""
+    if isinstance(x, ModuleType) and isinstance(y, ModuleType):
+        return x.__name__ in _NUMPYS and y.__name__ in _NUMPYS
+    return _is_one_class(x, y)
+
+
+def _is_one_class(x: Tree, y: Tree) -> bool:
     """Whether both are the same class of numbers, either of them maybe as its stand-in."""
     if not (isinstance(x, type) and isinstance(y, type)):
         return False

@@ -235,6 +235,8 @@ def original_of(cls: type) -> Any:
 def to_float(value: Box) -> Any:
     """float() of a traced number."""
     value = _number(value)
+    if not isinstance(value, Traced):  # what an array of constants holds
+        return float(value)
     if value.dtype.kind == "c":
         float(layout(value))  # raises for a Python number, and warns for a NumPy number
         value = value.real

@@ -282,6 +282,9 @@ def write_out(out: Any, value: Shaped, spreads: bool = False) -> Any:
         )
     if not spreads and type_of(value).shape != tuple(target.shape):
         raise ShapeError(f"out= has the shape {target.shape}, and the result is {type_of(value)}")
+    both = np.broadcast_shapes(type_of(value).shape, tuple(target.shape))
+    if both != tuple(target.shape):
+        np.add(np.empty(both), 0.0, out=np.empty(target.shape))  # raises NumPy's error
     target[...] = value
     return target
 
@@ -341,7 +344,7 @@ def _compress(self: Any, condition: Value, axis: Axis = None, out: object = None
 
 def _partition(self: Any, kth: object, axis: int = -1, kind: str = "introselect") -> None:
     """Partition in place."""
-    self[...] = call_foreign(np.partition, (self, kth, axis), {})
+    self[...] = call_foreign(np.partition, (self, kth, axis, kind), {})
 
 
 def _conjugate(self: Any, out: object = None) -> Any:
@@ -352,6 +355,7 @@ def _conjugate(self: Any, out: object = None) -> Any:
 
 def _wrap(self: Any, array: Shaped, context: object = None, return_scalar: object = None) -> Any:
     """The array, or its element as a number where the arguments were numbers."""
+    array = array.view(np.ndarray) if isinstance(array, np.ndarray) else array
     number = not self.shape if return_scalar is None else return_scalar
     return array[()] if number and not array.shape else array
 

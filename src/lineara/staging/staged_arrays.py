@@ -140,6 +140,11 @@ class Cell:
         """The dtype of the content."""
         return self.content.dtype
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the content."""
+        return tuple(self.content.shape)
+
     def ask(self, ndim: int) -> None:
         """Something depends on how a part with so many axes lies in memory."""
         self.asked |= ndim > 1

@@ -12,6 +12,7 @@ import inspect
 import math
 import operator
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -47,6 +48,7 @@ from lineara.python.user_code import reading
 from lineara.staging import by_signature
 from lineara.staging.caught_errors import cleaning_line, in_try, in_with, refuse_caught
 from lineara.staging.lost_texts import lost_text
+from lineara.staging.number_attributes import attributes
 from lineara.staging.staged_arrays import (
     LITERAL,
     Cell,
@@ -104,6 +106,8 @@ class Shared:
         self.doubtful: list[Any] = []  # containers that may not be changed any more
         self.lasting = False  # whether the condition of a loop is asked
         self.errors: Any = np.geterr()  # how NumPy's errors are handled where the program runs
+        self.filters: object = warnings.filters  # a `with` of the function's puts others there
+        self.stdout: object = sys.stdout
         self.passes: float = 0.0  # seconds that passes have taken
         self.error_state: Callable[[], object] = by_signature.error_state()
         self.errors_seen: object = self.error_state()  # an object for that
@@ -238,6 +242,8 @@ class StagedLevel(Level):
         self.X = self.XG = type("TracedArray", (Array,), body | fixed)
         own = {k: v for k, v in body.items() if k not in ("__array__", "__float__", "__complex__")}
         own |= {"k": None, "has_variable": False, "sign": "A"}
+        for act in (int, operator.index, bool):
+            own[f"__{act.__name__}__"] = _of_constants(act, body[f"__{act.__name__}__"])
         self.of_arrays: dict[type, type] = {}
         self.XW = type("TracedArray", (StagedArray, Array), own)
 
@@ -908,6 +914,16 @@ def _below(n: Box) -> Any:
     )
 
 
+def _of_constants(act: Callable[[Any], Any], refuse: Callable[[Any], Any]) -> Any:
+    """What asks an array for its number: NumPy's answer where it holds constants only."""
+
+    def method(n: Array) -> Any:
+        constant = n.constant()
+        return refuse(n) if constant is None else act(constant)
+
+    return method
+
+
 def _logical(name: str) -> Any:
     def method(n: Shaped, other: Shaped) -> Any:
         if has_priority(other):
@@ -931,7 +947,12 @@ def _power(power: Callable[..., Any]) -> Any:
     """The power; of booleans NumPy squares in another dtype than it raises in."""
 
     def method(n: Traced, k: Value) -> Any:
-        return op("square")(n) if type(k) is int and k == 2 and _is_bool(n) else power(n, k)
+        weak = weakness(n)
+        if type(k) is not int or k != 2 or not _is_bool(n) or weak is True:
+            return power(n, k)
+        if weak is not False:
+            raise _truths("power")
+        return op("square")(n)
 
     return method
 
@@ -946,7 +967,8 @@ def numbers_methods() -> dict[str, Any]:
         methods |= {f"__{stem}__": _integral(name), f"__r{stem}__": _integral(name, True)}
     for stem, name in (("pos", "positive"), ("invert", "invert")):
         methods[f"__{stem}__"] = _unary(name)
-    return methods | {name: property(_part(name)) for name in ("real", "imag")}
+    methods |= {name: property(_part(name)) for name in ("real", "imag")}
+    return methods | attributes()
 
 
 def _part(name: str) -> Any:
@@ -1097,7 +1119,7 @@ ROUNDED |= {"floor_divide", "isclose", "allclose"}
 def _in_precision(primitive: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Numbers of Python's in the precision of the arrays and of NumPy's numbers that they meet."""
     meets = isinstance(primitive, Elementwise) or primitive.name in ROUNDED
-    if len(args) < 2 or not meets or primitive.name == "ldexp":
+    if len(args) < 2 or not meets or primitive.name in ("ldexp", "math_ldexp"):
         return args
     kinds = [a.weak if issubclass(type(a), Scalar) else False for a in args]
     if True not in kinds and None not in kinds:

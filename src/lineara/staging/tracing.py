@@ -423,7 +423,7 @@ def _traced(
         out = overlay().restore(out)
         # an argument among the results is read here, before its formal is asked for
         for v in flatten(out)[0]:
-            _refuse_what_runs_later(name, v)
+            refuse_what_runs_later(name, v)
         made, results = definition(level, name, given.formals, out, name)
         for _, node, _ in level.inputs.values():
             if node.w.buffer.version:
@@ -446,7 +446,7 @@ def _traced(
     return Staged(text, signature, results, beside, f, writes, inputs)
 
 
-def _refuse_what_runs_later(name: str, v: Any) -> None:
+def refuse_what_runs_later(name: str, v: Any) -> None:
     """Refuse a result whose own code has not run: it would, on values of a written program."""
     awaited = hasattr(v, "__await__") or hasattr(v, "__anext__")
     if not (awaited or hasattr(v, "__next__")):
@@ -458,8 +458,9 @@ def _refuse_what_runs_later(name: str, v: Any) -> None:
         if awaited
         else "go through it in the function, and return a list or an array"
     )
+    shown = with_article(getattr(type(v), "SHOWN", type(v).__name__))
     raise StagingError(
-        f"{name} gives {with_article(type(v).__name__)}, which runs after the program is written, "
+        f"{name} gives {shown}, which runs after the program is written, "
         f"on values that only the program has; {works}"
     )
 

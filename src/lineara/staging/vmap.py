@@ -24,6 +24,7 @@ from lineara.staging.capture import STRUCTURED
 from lineara.staging.definition_of import Apart, apart, staged_around
 from lineara.staging.definitions import Definition
 from lineara.staging.run_on_tape import play
+from lineara.staging.tracing import refuse_what_runs_later
 from lineara.tape.node import Traced, staged
 from lineara.trees import flatten, unflatten
 
@@ -57,6 +58,8 @@ def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable
         rooms = Rooms()
         while True:
             one = read_apart(lane, f, rows, types, rooms, "lane")
+            for v in one.constants:
+                refuse_what_runs_later("vmap: the function", v)
             places = [None if axes[i] is None else 0 for i in one.given]
             given = (*places, *[None] * len(one.mentions))
             over = one.definition.over_lanes(given, size)

@@ -30,6 +30,13 @@ def is_window(part: Leaf) -> bool:
 def positions(level: Any, part: slice, n: int) -> Any:
     """The places that a slice of an axis with n elements takes, as a staged array."""
     start, stop, step = part.start, part.stop, 1 if part.step is None else part.step
+    for end in (start, stop, step):
+        if isinstance(end, Traced) and (end.shape or end.dtype.kind in "fc"):
+            raise TypeError(
+                "only integer scalar arrays can be converted to a scalar index"
+                if end.shape
+                else "slice indices must be integers or None or have an __index__ method"
+            )
     width = None
     if isinstance(start, Traced) and isinstance(stop, Traced) and type(step) is int and step > 0:
         width = _difference(level, stop, start)

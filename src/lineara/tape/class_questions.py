@@ -6,9 +6,11 @@ no is slow therefore: where it often does, on hot paths, we ask `issubclass(type
 """
 
 import dis
+import functools
 import inspect
 import sys
 from abc import ABCMeta
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -18,6 +20,7 @@ from lineara.errors import DetachError, NoRuleError, is_own_file
 from lineara.facts.hints import Shaped, Value
 from lineara.facts.registry import registry
 from lineara.facts.types import type_of
+from lineara.tape.strides import overlap, strides_of
 
 C = TypeVar("C", bound=type)
 _ABSTRACT = "<frozen abc>"  # isinstance asks an abstract class there, for its caller
@@ -146,17 +149,67 @@ class Withheld:
         self.name = name
         self.way = way  # the method that refuses, or gives a plain value where nothing is traced
 
-    def __get__(self, value: Shaped | None, owner: type) -> Any:
+    def __get__(self, value: Any, owner: type) -> Any:
         if value is None:
             return self
         if self.name.startswith("__array_"):
             frame = sys._getframe(1)  # `__array__` tells an index from what is stored, by a dtype
             if asks_who_multiplies(frame) or (not value.size and asks_as_index(frame)):
                 raise AttributeError(self.name)
+        constant = value.constant() if self.name in ("flags", "strides") else None
+        if constant is not None:  # what it says of itself gives nothing away
+            constant.flags.writeable = not overlap(constant.shape, strides_of(constant))
+            return constant.strides if self.name == "strides" else Flags(constant.flags)
         attribute = getattr(getattr(value, self.way)(), self.name)
         if self.name == "__array_interface__":
             return attribute | {"data": TracedAddress(self.name)}
+        if self.name == "__dlpack__":
+            return functools.partial(_exported, attribute)
         return TracedAddress(self.name) if self.name == "ctypes" else attribute
+
+
+def _exported(export: Callable[..., Any], **options: Any) -> Any:
+    """The memory of a constant array, for who says that it is only read."""
+    try:
+        return export(**options)
+    except BufferError as e:
+        raise DetachError(
+            f"DLPack exports the array of a trace as memory that is only read ({e}): what another "
+            "library writes there would be lost; ask for max_version=(1, 0), or give a plain copy, "
+            "np.array(x.tolist())"
+        ) from None
+
+
+class Flags:
+    """What NumPy's array says in its `flags`; to be read only, and not of who has its memory."""
+
+    __slots__ = ("_of",)
+
+    def __init__(self, of: Any) -> None:
+        object.__setattr__(self, "_of", of)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "owndata":
+            raise NoRuleError(
+                "flags.owndata of an array that is made in a trace: which array owns its memory is "
+                "not known; take a.copy() for one that does"
+            )
+        return getattr(self._of, name)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.owndata if name in ("O", "OWNDATA") else self._of[name]
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise NoRuleError(
+            f"flags.{name} = {value} of an array that is made in a trace has no effect there: "
+            "lineara keeps what it needs from being written"
+        )
+
+    def __setitem__(self, name: str, value: object) -> None:
+        setattr(self, name.lower(), value)
+
+    def __repr__(self) -> str:
+        return repr(self._of)
 
 
 class Hidden:

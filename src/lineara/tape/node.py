@@ -494,6 +494,8 @@ class Array(Traced):
     @property
     def mT(self) -> Any:
         """The last two axes exchanged."""
+        if self.ndim < 2:
+            raise ValueError("matrix transpose with ndim < 2 is undefined")
         return op("permute_dims")(self, axes=(*range(self.ndim - 2), self.ndim - 1, self.ndim - 2))
 
     @property
@@ -508,10 +510,16 @@ class Array(Traced):
         self.flat[:] = value
 
     def view(self, dtype: DType = None, type: object = None) -> Any:
-        """Another array object with the same elements; not with another dtype."""
-        if not (dtype is None or dtype is np.ndarray or np.dtype(dtype) == self.dtype):
-            raise NoRuleError(f"view: {type_of(self)} has no derivative when seen as {dtype}")
-        return self[...]
+        """Another array object with the same elements; with another dtype, of constants only."""
+        own = dtype is None or dtype is np.ndarray or np.dtype(dtype) == self.dtype
+        if own and (type is None or type is np.ndarray):
+            return self[...]
+        if self.constant() is None:
+            seen = dtype if type is None else type
+            raise NoRuleError(f"view: {type_of(self)} has no derivative when seen as {seen}")
+        plainly: np.ndarray = self.__array__()
+        options = {"type": type} if type is not None else {}
+        return plainly.view(**options) if dtype is None else plainly.view(dtype, **options)
 
     def put(self, indices: object, values: Value, mode: str = "raise") -> None:
         """self.flat[indices] = values."""
@@ -523,7 +531,7 @@ class Array(Traced):
 
     def sort(self, axis: int = -1, kind: object = None, order: object = None) -> None:
         """Sort in place."""
-        self[...] = registry.foreign[np.sort].ours(self, axis)
+        self[...] = registry.foreign[np.sort].ours(self, axis, kind, order)
 
 
 def refuse_own_rules(name: str, value: Shaped) -> None:
@@ -722,11 +730,23 @@ def _element(value: Shaped, at: tuple[int, ...]) -> Any:
 class FlatElements:
     """What `x.flat` is: the elements in C order, an iterator that can be indexed and assigned."""
 
-    __slots__ = ("_rest", "base")
+    __slots__ = ("_index", "base")
 
     def __init__(self, base: Array) -> None:
         self.base: Array = base
-        self._rest: Any = None
+        self._index: int = 0
+
+    @property
+    def index(self) -> int:
+        """How many elements it has given."""
+        return self._index
+
+    @property
+    def coords(self) -> tuple[int, ...]:
+        """The place in the array of the element that is next."""
+        first, *rest = self.base.shape or (1,)
+        places = np.unravel_index(self._index, (first + 1, *rest))
+        return tuple([int(i) for i in places])[: self.base.ndim]
 
     def __len__(self) -> int:
         return self.base.size
@@ -742,12 +762,13 @@ class FlatElements:
         return self
 
     def __next__(self) -> Any:
-        if self._rest is None:
-            self._rest = iter(range(len(self)))
-        return self[next(self._rest)]
+        if self._index >= len(self):
+            raise StopIteration
+        self._index += 1
+        return self[self._index - 1]
 
     def _at(self, at: Index) -> Any:
-        if isinstance(at, int | np.integer):
+        if isinstance(at, int | np.integer) and not isinstance(at, bool):
             n = len(self)
             if not -n <= at < n:
                 raise IndexError(f"index {at} is out of bounds for size {n}")
@@ -755,7 +776,9 @@ class FlatElements:
         if isinstance(at, Array):  # one that was made of constants in a program is known
             content = cast(Any, at).constant()
             at = at if content is None else content
-        return np.unravel_index(np.arange(len(self))[at], self._spread().shape)
+        numbers = np.arange(len(self))
+        chosen = numbers[at] if staged(at) else numbers.flat[cast(Any, at)]
+        return np.unravel_index(chosen, self._spread().shape)
 
     def _spread(self) -> Any:
         """The array with at least one axis."""
@@ -768,6 +791,8 @@ class FlatElements:
         operator.delitem(cast(Any, np.empty(0).flat), at)  # raises NumPy's error
 
     def __setitem__(self, at: Index, value: Box) -> None:
+        if type(at) is tuple and not at:
+            np.empty(len(self)).flat[at] = 0  # type: ignore[index]  # which NumPy refuses
         places = self._at(at)
         if not isinstance(at, int | np.integer):  # the values in turn, as often as they fit
             value = registry.foreign[np.resize].ours(value, places[0].shape)

@@ -234,11 +234,17 @@ def laid_out(a: np.ndarray, strides: tuple[int, ...]) -> np.ndarray:
     memory = np.empty(first + 1 + sum([e for e in ends if e > 0]), a.dtype)
     size = a.itemsize
     made = np.ndarray(a.shape, a.dtype, memory, first * size, tuple([s * size for s in strides]))
+    if 0 in strides:  # what is broadcast is written once, however long it is
+        once = tuple([slice(0, 1) if s == 0 else slice(None) for s in strides])
+        made[once] = a[once]
+        return made
     made[...] = a
     return made
 
 
 def copied(a: np.ndarray) -> np.ndarray:
     """A copy that lies in memory as the array does, so that a reshape copies where NumPy's does."""
+    if 0 in a.strides and a.size:  # of a broadcast array no whole copy may have room
+        return laid_out(a, strides_of(a))
     made = a.copy(order="K")
     return made if made.strides == a.strides else laid_out(a, strides_of(a))

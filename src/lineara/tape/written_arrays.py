@@ -34,6 +34,7 @@ from lineara.tape.node import Array, Scalar, Traced, has_priority, laid, leaked,
 from lineara.tape.reads import View, is_fixed, place, read_flat, view
 from lineara.tape.strides import (
     c_strides,
+    copied,
     in_c_order,
     locate,
     narrow,
@@ -802,8 +803,10 @@ class Written(Array):
             return in_object(self) if product else super().__array__()
         if dtype is None and not array.size and asks_as_index(sys._getframe(1)):
             np.empty(0, int)[np.empty(0, array.dtype)]  # raises; other objects are accepted
+        if copy is False:
+            np.array(array, dtype, copy=False)  # NumPy refuses another dtype
         kept = dtype is None or np.dtype(dtype) == array.dtype
-        array = array.astype(array.dtype if dtype is None else dtype)
+        array = copied(array) if kept else array.astype(dtype)
         array.flags.writeable = copy is True  # a write would be lost
         self.level.locks.gave = True
         if kept and not copy:

@@ -23,6 +23,7 @@ from lineara.facts.hints import Leaf, Tree
 from lineara.facts.pickled import Transformed
 from lineara.facts.primitive import op
 from lineara.facts.types import show_type
+from lineara.python.class_identity import is_one_named
 from lineara.python.function_copies import is_user_code
 from lineara.python.namespaces import Namespace
 from lineara.python.structured_code import is_structured
@@ -214,7 +215,7 @@ def is_(a: Leaf, b: Leaf) -> Any:
     if a is b:
         return True
     if not (isinstance(a, Traced) or isinstance(b, Traced)):
-        return False
+        return is_one_named(a, b)
     if type(a) is OneOf or type(b) is OneOf:
         one: Any = a if type(a) is OneOf else b
         other = b if one is a else a

@@ -522,9 +522,13 @@ def item(x: Any, at: Any) -> Any:
     if type(at) is OneOf and isinstance(x, dict):
         return _each(at, lambda key: held[key], held)
     kind = type(x)
+    if kind is tuple or kind is list:
+        place = at = lists.one_place(at)
     table = kind is np.ndarray or (issubclass(kind, list | tuple) and not issubclass(kind, Stacked))
     if table and sequences.is_place(at):
         return sequences.constant_at(x, at)
+    if isinstance(x, np.dtype) and isinstance(at, list):
+        return held[[*place]]  # a dtype takes no class of lists but Python's own
     return held[place]
 
 

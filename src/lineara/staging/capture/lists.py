@@ -49,7 +49,7 @@ from lineara.staging.capture.list_items import (
 from lineara.staging.control_flow import tracing
 from lineara.staging.staged_arrays import Note, StagedArray, note_aliases
 from lineara.staging.staged_level import Seen, StagedLevel, written_in_list
-from lineara.tape.node import Traced
+from lineara.tape.node import Array, Traced
 from lineara.tape.strides import packed, strides_of
 from lineara.trees import LEAF, flatten
 from lineara.trees.kinds import Answering, Kind, ListKind
@@ -72,6 +72,16 @@ def new(values: Iterable[Any]) -> Any:
     made = List(values)
     made.home, made.ends = level, None
     return made
+
+
+def one_place(at: Any) -> Any:
+    """The index of an item: of an array of constants, the number that it holds."""
+    if not isinstance(at, Array):
+        return at
+    constant = at.constant()
+    if constant is None and not at.shape:
+        return at
+    return operator.index(np.zeros(at.shape, int) if constant is None else constant)  # may raise
 
 
 class List(ShownAs, Answering, HeldAsArray, Growing, Listed, list):
@@ -137,6 +147,7 @@ class List(ShownAs, Answering, HeldAsArray, Growing, Listed, list):
         self.home.shared.copied += [(n, self.token) for n in noted]
 
     def __getitem__(self, at: Any) -> Any:
+        at = one_place(at)
         if is_staged(at):
             self.want(())
             return self[at]
@@ -144,6 +155,7 @@ class List(ShownAs, Answering, HeldAsArray, Growing, Listed, list):
         return new(y) if type(at) is slice else y
 
     def __setitem__(self, at: Any, value: Any) -> None:
+        at = one_place(at)
         if is_staged(at):
             self.want([Example.of(value)])
             self[at] = value
@@ -451,7 +463,7 @@ class Stacked(List):
 
     def _place(self, at: Any, text: str = "list index out of range") -> Any:
         """The row of an item; a check where it depends on values whether there is one."""
-        n = self.length
+        n, at = self.length, one_place(at)
         if not is_staged(at):
             at = operator.index(at)
             if not is_staged(n) and -n <= at < n:

@@ -33,6 +33,8 @@ class Items:
     """
 
     __slots__ = ("_next", "at", "every", "rounds", "stacked")
+    __lineara_leaf__ = True
+    SHOWN: ClassVar[str] = "iterator"
     rounds: Any
     at: Any
 
@@ -238,17 +240,65 @@ def ndenumerate_(a: Any) -> Any:
     return Items(a.size, lambda i: ((at := _places(i, a.shape)), a[at]))
 
 
-def nditer_(a: Any, *args: Any, **options: Any) -> Any:
-    """`np.nditer` over one array, whose elements are read in the order of its memory."""
-    if not isinstance(a, Traced):
-        return np.nditer(a, *args, **options)
-    if args or options:
+class Elements(Items):
+    """The elements of one array, as `np.nditer` without options goes through them."""
+
+    __slots__ = ()
+
+    def copy(self) -> "Elements":
+        """Another iterator that is where this one is."""
+        made = Elements(self.rounds, self.at)
+        made._next = self._next
+        return made
+
+    def __enter__(self) -> "Elements":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+    def close(self) -> None:
+        """Go through no more."""
+        self.end(known=True)
+
+    def __getattr__(self, name: str) -> Any:
+        raise _unanswered(name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in Items.__slots__:
+            raise _unanswered(name)
+        object.__setattr__(self, name, value)
+
+
+def _unanswered(name: str) -> Exception:
+    """The error for an attribute of `np.nditer` that `Elements` has not."""
+    if name.startswith("_") or not hasattr(np.nditer, name):
+        return AttributeError(f"'numpy.nditer' object has no attribute '{name}'")
+    return StagingError(
+        f"{name} of an np.nditer over a staged array: it gives the elements one after the other, "
+        "and no more is known of it; loop over np.ndindex(a.shape), and write a[i]"
+    )
+
+
+def nditer_(op: Any, *args: Any, **options: Any) -> Any:
+    """`np.nditer`: over one staged array, whose elements are read in the order of its memory.
+
+    Constants that are only read are gone through by NumPy's own.
+    """
+    operands = [*op] if isinstance(op, list | tuple) else [op]
+    if not any([isinstance(a, Traced) for a in operands]):
+        return np.nditer(op, *args, **options)
+    if isinstance(op, Traced) and not (args or options):
+        flat = np.ravel(op, order="K")
+        return Elements(op.size, lambda i: flat[i])
+    writes = "write" in str(args[1:2] or options.get("op_flags"))
+    if writes or any([isinstance(a, Traced) and a.constant() is None for a in operands]):
         raise StagingError(
-            "np.nditer of a staged array with options: its elements are read one after the other; "
-            "loop over np.ndindex(a.shape), and write a[i]"
+            "np.nditer of a staged array with options, or of arrays that are written: its elements "
+            "are read one after the other; loop over np.ndindex(a.shape), and write a[i]"
         )
-    flat = np.ravel(a, order="K")
-    return Items(a.size, lambda i: flat[i])
+    known = [a.__array__() if isinstance(a, Traced) else a for a in operands]
+    return np.nditer(known if isinstance(op, list | tuple) else known[0], *args, **options)
 
 
 OF_NUMPY = ((np.ndindex, ndindex_), (np.ndenumerate, ndenumerate_), (np.nditer, nditer_))
