@@ -366,6 +366,23 @@ def test_arrays_of_complex_numbers_are_machine_code(name):
     agree(*COMPLEX_CASES[name])
 
 
+def test_what_no_register_holds_is_called_back():
+    """Gradients of a product of windows in complex64, and digits that are numbers of a program."""
+    w = COMPLEX[:3].astype(np.complex64)
+
+    def smooth(z):
+        return np.sum(np.abs(np.convolve(z, w)) ** 2)
+
+    z = COMPLEX[:5].astype(np.complex64)
+    expected = lineara.grad(smooth)(z)
+    assert np.allclose(lineara.jit(lineara.grad(smooth), engine="native")(z), expected, rtol=1e-5)
+    program = parse("def f(x: f64[3], k: i64;) -> (f64[3];) = round(x, k)")
+    for k in (1, -1):
+        x = np.array([1.25, -17.55, 0.5])
+        (y,) = run(program, "f", x, np.int64(k), engine="native").results
+        assert y.tolist() == np.round(x, k).tolist()
+
+
 def iterated(c):
     z, n = c[0] * 0, 0.0
     for k in range(40):

@@ -186,6 +186,7 @@ def check(f, args, monkeypatch, sums=0):
 def test_random_rows_have_the_interpreters_values(kind, seed, way, monkeypatch):
     monkeypatch.setattr(rows, "MANY", 20)
     monkeypatch.setattr(row_blocks, "BLOCK", 64)
+    monkeypatch.setattr(row_blocks, "FAR", (0, row_blocks.FAR)[seed % 2])
     f = Random(seed, (131, 64, 257, 20, 100, 200)[seed % 6])
     assert check(both(f)[way], f.arguments(kind), monkeypatch, sums=1)
 
@@ -399,7 +400,12 @@ def placed_in_a_branch(x, table, at, more, i):
 @pytest.mark.parametrize("first", [5, -5, 7, -8, 2**62, -(2**63)])
 @pytest.mark.parametrize("second", [0, 9])
 @pytest.mark.parametrize("i", [-1, 300, 301])
-def test_the_first_position_that_is_not_there_is_told(f, derived, first, second, i):
+@pytest.mark.parametrize("block", [64, 512])
+def test_the_first_position_that_is_not_there_is_told(
+    f, derived, first, second, i, block, monkeypatch
+):
+    """Also where that of another array, which is read later, is in an earlier block of rows."""
+    monkeypatch.setattr(row_blocks, "BLOCK", block)
     rng = np.random.default_rng(0)
     x, table = rng.normal(size=(300, 3)), rng.normal(size=(7, 3))
     at, more = rng.integers(0, 7, (2, 300))
@@ -410,6 +416,25 @@ def test_the_first_position_that_is_not_there_is_told(f, derived, first, second,
     if not isinstance(expected[0], type):
         ours, expected = [[b[:2] for b in bits_of_each(o)] for o in (ours, expected)]
     assert ours == expected
+
+
+@pytest.mark.parametrize(("far", "times"), [(2000, 4), (2001, 0)])
+def test_what_lies_far_is_asked_for_before_it_is_read_or_added_to(far, times, monkeypatch):
+    """Of an array of 2,000 bytes, with positions up to its ends, in blocks and in the rest."""
+    monkeypatch.setattr(row_blocks, "FAR", far)
+    monkeypatch.setattr(row_blocks, "BLOCK", 128)
+    at = np.array([*range(-250, 250)] * 3)[:1419]
+
+    def picked(x):
+        return np.sum(np.sin(x[at]) * np.arange(1419.0))
+
+    f = lineara.jit(lineara.grad(picked), engine="native")
+    x = np.linspace(-1.0, 1.0, 250)
+    expected = np.zeros(250)
+    np.add.at(expected, at, np.cos(x[at]) * np.arange(1419.0))
+    assert np.allclose(f(x), expected)
+    text = str(lineara.stages(picked, x).machine_code)
+    assert text.count('call void @"llvm.prefetch.p0"') == times
 
 
 def test_a_block_that_may_fail_comes_before_positions_after_it():

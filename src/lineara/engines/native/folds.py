@@ -543,8 +543,8 @@ def correlated(em: Emitter, e: ir.Prim, args: Sequence[Plain], t: ArrayType) -> 
     """The sum of products of a vector and each window of as many elements of another."""
     (first,), (second,) = map(steps_of, args)
     (n,) = type_of(args[1]).shape
-    if n * t.size >= LARGE:
-        return None  # NumPy sums each window by the BLAS
+    if n * t.size >= LARGE or nm.kind_of(t) is None:
+        return None  # NumPy sums each window by the BLAS, or in numbers that no register holds
     return products(em, args, [Axis(t.size, (first, 0))], [Axis(n, (first, second))], t)
 
 

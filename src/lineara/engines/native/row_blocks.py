@@ -22,6 +22,10 @@ from lineara.linear_a import syntax as ir
 
 BLOCK = 512
 """Rows of a block, whose columns stay in the second cache."""
+FAR = 2**20
+"""Bytes of an array from which a number at a position is in no near cache."""
+AHEAD = 96
+"""Rows before such a number is used it is asked for: memory takes as long."""
 
 
 class Line(NamedTuple):
@@ -52,9 +56,10 @@ class Fold(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """Positions that are looked at before the rows begin, and what is asked if one is not there."""
+    """Positions that are looked at before they are used, and what is asked if one is not there."""
 
     array: ir.Var
+    cells: Cells
     length: int
     leaf: ir.Prim
 
@@ -114,8 +119,6 @@ class Blocks:
         for line in lines:
             em.tell(line.binding)
         em.leaves += len(lines)
-        for c in self.region.checks:
-            self.check(c)
         made: list[nm.Held] = []
         with em.kept(made), em.kept(self.memory.values()):
             for line in lines:
@@ -181,24 +184,33 @@ class Blocks:
         wanted = {x for cells in kept for x in cells.at.flat}
         wanted |= {x for fold in self.region.folds for x in fold.cells.at.flat}
         wanted |= {x for total in self.region.sums for term in total.terms for x in term[2:]}
+        wanted |= {x for c in self.region.checks for x in c.cells.at.flat}
         for x in reversed(self.region.order):
             if x in wanted:
                 wanted.update(x.args)
         return [x for x in self.region.order if x in wanted]
 
-    def check(self, c: Checked) -> None:
-        """Look at all positions, and complain where one is not there."""
-        em, x, bad = self.em, self.env[c.array], self.em.at_entry("alloca i1")
-        assert isinstance(x, nm.Arr), "positions are an array"
+    def check(self, count: int | str) -> None:
+        """Look at the positions in a block, and complain of the first that is not there.
+
+        The block's are in the first cache then; a pass over all of them before would read them
+        from memory twice.
+        """
+        em, bad = self.em, self.em.at_entry("alloca i1")
         em.line(f"store i1 false, ptr {bad}")
-        with em.nest(x.type.shape, steps_of(x)) as (i,):
-            above = em.let(f"add i64 {em.text(em.load(x, i))}, {c.length}")
-            off = em.let(f"icmp uge i64 {above}, {2 * c.length}")
-            before = em.let(f"load i1, ptr {bad}")
-            em.line(f"store i1 {em.let(f'or i1 {before}, {off}')}, ptr {bad}")
-        at = {v: self.env[v] for v in c.leaf.operands()}
-        fine = em.let(f"xor i1 {em.let(f'load i1, ptr {bad}')}, true")
-        em.must(fine, lambda: arrays.complained(em, c.leaf, at))
+        with em.each(count, True) as i:
+            numbers = dict(self.same)
+            for x, length in [(x, c.length) for c in self.region.checks for x in c.cells.at.flat]:
+                above = em.let(f"add i64 {em.text(self.number(x, i, numbers))}, {length}")
+                off = em.let(f"icmp uge i64 {above}, {2 * length}")
+                before = em.let(f"load i1, ptr {bad}")
+                em.line(f"store i1 {em.let(f'or i1 {before}, {off}')}, ptr {bad}")
+
+        def complain() -> None:
+            for c in self.region.checks:
+                arrays.complained(em, c.leaf, {v: self.env[v] for v in c.leaf.operands()})
+
+        em.must(em.let(f"xor i1 {em.let(f'load i1, ptr {bad}')}, true"), complain)
 
     def by_blocks(self, rows: int) -> bool:
         """All rows, so many at a time; gives whether a loop has the last ones."""
@@ -259,6 +271,8 @@ class Blocks:
     def columns(self, blocks: Sequence[nm.Arr], count: int | str, rows: int) -> None:
         """The same; what is folded goes into `blocks`."""
         em = self.em
+        if self.region.checks:
+            self.check(count)
         folded = [(fold.cells, y) for fold, y in zip(self.region.folds, blocks, strict=True)]
         stored = [
             (self.level.get(x, 0), x, y, place, first)
@@ -286,6 +300,7 @@ class Blocks:
         for total, y in self.totals:
             with em.each(count, True) as i:
                 numbers = dict(self.same)
+                self.ask_for([(x, y, place, step) for place, step, x, _ in total.terms], i, 1)
                 for place, step, position, x in total.terms:
                     if x.num is not None and repr(x.num.constant) == "0.0":
                         continue  # zeros and what is added to them are never -0.0
@@ -313,6 +328,8 @@ class Blocks:
             self.memory[x] = em.array(ArrayType((rows,), nm.TYPES[x.kind].dtype))
         with em.each(count, True) as i:
             numbers = dict(self.same)
+            read = [(x.args[0], self.env[x.of[0]], *x.of[1:]) for x in kept if x.how == AT]
+            self.ask_for(read, i, 0)
             for x in steps:
                 self.number(x, i, numbers)
             for x in kept:
@@ -320,6 +337,32 @@ class Blocks:
             for x, y, (place, step), first in outputs:
                 em.store(self.number(x, i, numbers), y, place_of(place, step, first, i))
         self.filled.update(kept)
+
+    def ask_for(self, places: Sequence[tuple[Cell, Any, int, int]], i: nm.Num, stores: int) -> None:
+        """Have memory bring what a later row reads or adds to at its positions.
+
+        A processor looks ahead as well, but less far than memory takes.  The later positions may
+        not be looked at yet; an address that is none brings nothing.
+        """
+        em = self.em
+        far = {
+            (position, array): (first, step)
+            for position, array, first, step in reversed(places)
+            if array.type.size * array.type.dtype.itemsize >= FAR
+        }
+        bring = em.outside("llvm.prefetch.p0", "void (ptr, i32, i32, i32)") if far else ""
+        for (position, array), (first, step) in far.items():
+            v, place, along = position.args[0].of
+            row = em.let(f"add i64 {em.of_rounds(self.start.plus(rounds(i)))}, {AHEAD}")
+            more = em.let(f"icmp ult i64 {row}, {self.region.n}")
+            row = nm.Num("i64", em.let(f"select i1 {more}, i64 {row}, i64 {self.region.n - 1}"))
+            positions = self.env[v]
+            assert isinstance(positions, nm.Arr), "it was there"
+            at = em.load(positions, offset_of(em, nm.constant("i64", place), row, along))
+            at = em.text(offset_of(em, nm.constant("i64", first), at, step))
+            unit = f"[{array.type.dtype.itemsize} x i8]"
+            to = em.let(f"getelementptr {unit}, ptr {em.address(array)}, i64 {at}")
+            em.line(f"call void {bring}(ptr {to}, i32 {stores}, i32 3, i32 1)")
 
     def call(self, x: Cell, count: int | str, rows: int) -> None:
         """A column by a loop of NumPy's."""

@@ -7,8 +7,8 @@
     code      loops over blocks of rows: `row_blocks`
 
 A region begins at a line and takes the later ones of its block that need no others.  What moves up
-may not fail, but for positions: a pass over them looks at each before the rows begin, and nothing
-that may fail and is left where it stands comes before it.
+may not fail, but for positions: each block looks at its own before it uses them, and nothing that
+may fail and is left where it stands comes before it.
 """
 
 from collections.abc import Iterator
@@ -201,7 +201,7 @@ class Rows:
         if not self.is_checked(v, length):
             if blocked:
                 return None
-            self.checks.append(Checked(v, length, e))
+            self.checks.append(Checked(v, of, length, e))
         name = e.args[0]
         made = [
             self.table.cell(AT, kind, (name, offset, step), [i])

@@ -518,7 +518,9 @@ def rounded_to(decimals: Any = 0) -> Rule | None:
     there, back = ("fmul", "fdiv")[:: 1 if decimals > 0 else -1]
 
     def rule(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
-        (x,) = args
+        x, *digits = args
+        if digits:
+            return None  # that are numbers of the program
         if kind != "f64" or x.kind != kind:
             return x if kind == x.kind == "i64" and decimals >= 0 else None
         power = em.text(constant(kind, 10.0 ** abs(decimals)))
