@@ -4,6 +4,7 @@ In a program they may be written with staged values, so they are arrays of the t
 of them before that is known.
 """
 
+import operator
 import re
 import warnings
 
@@ -85,6 +86,13 @@ ASKED = {
     "a small out": lambda: np.add(np.array(2), [1], out=np.array(3)),
     "putmask by name": lambda: np.putmask(a=np.arange(3), mask=MASK, values=[1]),
     "a stream": lambda: np.arange(3).to_device("cpu", stream=1),
+    "a list more": lambda: ([1.0, 2.0] + np.ones(2)).tolist(),  # noqa: RUF005
+    "a list and a number": lambda: ([1.0, 2.0] + np.float64(1)).tolist(),  # noqa: RUF005
+    "a list times": lambda: [([1.0, 2.0] * np.ones(2)).tolist(), [1, 2] * np.int64(2), [1] * 2],
+    "names in a list": lambda: np.rec.fromrecords([(1, 2.0)], names=["a", "b"]).tolist(),
+    "an item of a dtype": lambda: operator.getitem(RECORD, ["a", "b"]) == RECORD,
+    "an axis too far": lambda: np.rollaxis(whole(), 0, 5),
+    "no arguments": lambda: whole().__array_function__(np.reshape, (), whole(), (2, 6)),
     "records": lambda: RECORD[["a", "b"]] == RECORD,
     "in records": lambda: np.array([[(1,), (2,)], np.arange(2)], "2i").tolist(),
     "a shape of truth values": lambda: np.reshape(whole(), (True, -1)),
@@ -198,6 +206,39 @@ def test_flags_that_would_have_no_effect_are_refused():
         jit(locked)(2.0)
     with pytest.raises(NoRuleError, match="which array owns its memory is not known"):
         jit(lambda x: x * np.arange(3)[1:].flags["OWNDATA"])(2.0)
+
+
+@pytest.mark.filterwarnings("ignore:you are shuffling")
+def test_rows_are_not_shuffled_in_place():
+    def f(x):
+        rows = np.outer(x, np.ones(2))
+        np.random.default_rng(0).shuffle(rows)
+        return rows.sum()
+
+    def numbers(x):
+        kept = x * 1.0
+        np.random.default_rng(0).shuffle(kept)
+        return kept
+
+    x = np.arange(4.0)
+    for run in (grad(f), lambda x: vmap(f)(x[None])):
+        with pytest.raises(NoRuleError, match=r"x\[rng.permutation\(len\(x\)\)\]"):
+            run(x)
+    assert vmap(numbers)(x[None])[0].tolist() == numbers(x).tolist()
+
+
+def test_lists_and_staged_arrays_are_added_item_by_item():
+    def f(x):
+        return [1.0, 2.0] + x, [1.0, 2.0] * x, [x[0], 3.0] + x[1]  # noqa: RUF005
+
+    x = np.array([0.5, -2.0])
+    for got, said in zip(jit(f)(x), f(x), strict=True):
+        np.testing.assert_array_equal(got, said)
+
+
+def test_a_text_of_staged_values_is_refused_by_compiled_code():
+    with pytest.raises(DetachError, match="compiled code takes no traced text"):
+        jit(lambda x: f"{x}" in "0.5")(2.0)
 
 
 def test_nditer_of_staged_arrays_says_what_it_has():

@@ -2,7 +2,9 @@
 
 import json
 import random
+import re
 import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -38,10 +40,17 @@ def _own(name: str, source: str) -> ModuleType:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What ran before a crash does not run again."""
+    """What ran before a crash does not run again, nor what would not end."""
     path = Path(config.option.outcomes)
     known = {json.loads(line)["test"] for line in path.open()} if path.exists() else set()
-    items[:] = [item for item in items if _name(item) not in known]
+    kept = tomllib.loads((Path(__file__).parent / "kept.toml").read_text(encoding="utf-8"))["kept"]
+    left = [k["test"] for k in kept if k.get("left") and k.get("lift") == config.option.lift]
+    items[:] = [item for item in items if _name(item) not in known and not _is_left(item, left)]
+
+
+def _is_left(item: pytest.Item, left: list[str]) -> bool:
+    """Whether a test is not run, by the patterns of those."""
+    return any([re.fullmatch(test, f"{item.path.stem}::{_name(item)}") for test in left])
 
 
 def _name(item: pytest.Item) -> str:

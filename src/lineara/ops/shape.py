@@ -457,6 +457,8 @@ def rollaxis(a, axis, start=0):
     """The array with one axis moved in front of another."""
     ndim = len(a.shape)
     axis = normal_axis(axis, ndim, "rollaxis")
+    if not -ndim <= start <= ndim:
+        np.rollaxis(np.empty((0,) * ndim), axis, start)  # raises NumPy's error
     start = start + ndim if start < 0 else start
     return moveaxis(a, axis, start - (axis < start))
 

@@ -305,6 +305,9 @@ def _array_function(
     args: tuple[Any, ...],
     kwargs: dict[Any, Any],
 ) -> Any:
+    for name, given, kind in (("args", args, tuple), ("kwargs", kwargs, dict)):
+        if not isinstance(given, kind):
+            raise TypeError(f"{name} must be a {kind.__name__}.")
     return call_foreign(func, args, kwargs)
 
 

@@ -6,6 +6,7 @@ it back.  What only constants were written to is still a constant, and is writte
 
 import functools
 import math
+import sys
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -31,6 +32,7 @@ from lineara.staging import by_signature
 from lineara.staging.selected import Selected, is_same
 from lineara.staging.windows import is_window, positions
 from lineara.tape.node import Array, Scalar, Traced, outlived
+from lineara.tape.numpy_errors import refuse_shuffled
 from lineara.tape.strides import (
     Doubtful,
     copied,
@@ -711,6 +713,8 @@ class StagedArray(Written):
         return True
 
     def __setitem__(self, at: Index, value: Any) -> None:
+        if type(value) is type(self) and value.w.buffer is self.w.buffer:
+            refuse_shuffled(sys._getframe(1))
         if any(map(is_window, _tuple(at))):
             made = value.w.made if isinstance(value, StagedArray) else None
             if made is None or made[0] is not self or not _one_place(made[1], at):

@@ -14,6 +14,7 @@ from lineara.errors import (
     BoundsError,
     DetachError,
     LinearaError,
+    NoRuleError,
     ShapeError,
     is_library_file,
     is_own_file,
@@ -85,6 +86,19 @@ def asks_by_name(frame: FrameType) -> bool:
     """Whether the user's code calls `x.__array__()` by name, and can be given the traced array."""
     named = "__array__" in frame.f_code.co_names and type(frame.f_globals) is not dict
     return named and _called_method(frame) == "__array__"
+
+
+def refuse_shuffled(frame: FrameType) -> None:
+    """Refuse a random generator's `shuffle` that writes a view of a row over another row.
+
+    NumPy's own arrays it exchanges by a copy; of others the second row would be the first again.
+    """
+    f = frame.f_locals.get("f") if is_own_file(frame.f_code.co_filename) else None
+    named = "shuffle" in frame.f_code.co_names and _called_method(frame) == "shuffle"
+    if named or getattr(f, "__name__", "") == "shuffle":
+        raise NoRuleError(
+            f"shuffle of an array that is made in a differentiated function: {_CHOSEN}"
+        )
 
 
 def _called_method(frame: FrameType) -> str:

@@ -65,6 +65,7 @@ _OTHERS = re.compile(  # of other classes
     r"^setting an array element with a sequence$|^Currently only accepts floats$|"
     r"^require base class ndarray$"
 )
+_TEXT = re.compile(r"\b(?:not|from) Text\b")  # a text of staged values, where a text may stand
 # What Python says of a number and an array, too: they have no such operation.
 _PLAINLY = re.compile(
     r"interpreted as an integer|indices must be integers|unsupported operand|bad operand|"
@@ -94,7 +95,8 @@ def met_by_traced(error: object) -> bool:
     text = str(error)
     if not isinstance(error, TypeError):
         return bool(_OTHERS.search(text))
-    return bool(_TRACED.search(text)) and not _PLAINLY.search(text)
+    met = _TRACED.search(text) and not _PLAINLY.search(text)
+    return bool(met or _TEXT.search(text))
 
 
 def told(error: BaseException, line: str | None = None) -> DetachError:
@@ -106,7 +108,7 @@ def told(error: BaseException, line: str | None = None) -> DetachError:
             line=line,
         )
     text = "array" if isinstance(error, Told) else str(error)
-    kind = next((word for word in ("array", "ufunc") if word in text), "number")
+    kind = next((word for word in ("array", "ufunc", "Text") if word in text), "number").lower()
     return DetachError(
         f"compiled code takes no traced {kind}: {error}; compute with Python's operators, math and "
         "NumPy, or give it lineara.stop_gradient(x) to mean a constant",

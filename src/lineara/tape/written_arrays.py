@@ -31,6 +31,7 @@ from lineara.ops.shape import as_array, told
 from lineara.tape.class_questions import asks_as_index, asks_who_multiplies, in_object
 from lineara.tape.mixed_sources import CONSTANT, assemble, mixed, region
 from lineara.tape.node import Array, Scalar, Traced, has_priority, laid, leaked, staged
+from lineara.tape.numpy_errors import refuse_shuffled
 from lineara.tape.reads import View, is_fixed, place, read_flat, view
 from lineara.tape.strides import (
     c_strides,
@@ -685,6 +686,8 @@ class Written(Array):
     def __setitem__(self, at: Index, value: Any) -> None:
         if type(at) is int and self.w.quick is not None and self._write_number(at, value):
             return
+        if type(value) is type(self) and value.w.buffer is self.w.buffer:
+            refuse_shuffled(sys._getframe(1))
         if self._write_plain(at, value):
             return
         if self._has_written(at, value):

@@ -269,7 +269,22 @@ def _called(f: Callable[..., Any], *args: Leaf, **options: Leaf) -> Any:
     chosen = [v for v in given if OneOf in _kinds(v)]
     if chosen and f not in _KEEPING and not _is_blind(f):
         _refuse(_first(chosen[0]))
+    if any([getattr(type(v), "holds_items", False) for v in given]) and _takes_lists(f, given):
+        args = tuple(map(_as_list, args))
+        options = {k: _as_list(v) for k, v in options.items()}
     return f(*args, **options)
+
+
+def _as_list(v: Leaf) -> Any:
+    """A list of the captured function as one of Python's own class; anything else as it is."""
+    return [*v] if getattr(type(v), "holds_items", False) else v  # type: ignore[misc]
+
+
+def _takes_lists(f: Any, given: Sequence[Leaf]) -> bool:
+    """Whether a function may take no lists but of Python's own class, and writes into none."""
+    module = getattr(f, "__module__", None)
+    numpys = isinstance(module, str) and module.partition(".")[0] == "numpy"
+    return any([isinstance(v, np.dtype) for v in given]) or (numpys and f.__name__ != "shuffle")
 
 
 _KEEPING: tuple[Any, ...] = (dict, list, tuple)  # what holds its arguments and asks them nothing

@@ -93,6 +93,7 @@ class List(ShownAs, Answering, HeldAsArray, Growing, Listed, list):
     )  # fmt: skip
     _lineara_shown = list
     _lineara_kind = _OfLists(list, list)
+    holds_items: ClassVar[bool] = True  # itself, and not in arrays
     _lineara_own: dict[str, Callable[..., Any]]
     __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
@@ -173,10 +174,14 @@ class List(ShownAs, Answering, HeldAsArray, Growing, Listed, list):
         return self[:]
 
     def __add__(self, other: Any) -> Any:
+        if isinstance(other, Traced | np.ndarray | np.generic):  # which adds to each item
+            return NotImplemented
         y = list.__add__([*self], [*other] if isinstance(other, list) else other)
         return y if y is NotImplemented else new(y)
 
     def __mul__(self, n: SupportsIndex) -> Any:
+        if isinstance(n, Array | np.ndarray):
+            return NotImplemented
         y = list.__mul__([*self], n)
         return y if y is NotImplemented else new(y)
 
@@ -346,6 +351,7 @@ class Stacked(List):
 
     __slots__ = ()
     _lineara_kind = _OfStacked(list, list)
+    holds_items: ClassVar[bool] = False
 
     @classmethod
     def of_arrays(
