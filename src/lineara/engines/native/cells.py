@@ -15,7 +15,7 @@ import numpy as np
 from lineara.engines.native import arrays, folds
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.emit import Emitter
-from lineara.engines.native.regions import is_tame, is_trusted, needed
+from lineara.engines.native.regions import is_trusted, needed
 from lineara.engines.native.scalars import RULES, itself
 from lineara.engines.native.strided import steps_of
 from lineara.facts.primitive import Elementwise
@@ -173,8 +173,6 @@ class Table:
             case ir.Accum() | ir.Put():
                 return self.put(e, t)
             case ir.Prim():
-                if not is_tame(e):
-                    return None
                 reads = needed(self.em, e)
                 given = [x for v in reads if (x := self.cells(v)) is not None]
                 if len(given) < len(reads) or not given:

@@ -64,10 +64,9 @@ def laid(
         return nm.C
     key = (e, *lays)
     if key not in em.lays:
-        fills = not moves and not isinstance(primitive, Elementwise | Constant)
         try:
             with np.errstate(all="ignore"):
-                values = [_sample(s, lay, fills) for s, lay in of.values()]
+                values = [_sample(s, lay, not moves) for s, lay in of.values()]
                 em.lays[key] = lay_of(of_interpreter(em, e, [*of])(values)[0])
         except Exception:  # as a matrix without an inverse, which it happens to be
             em.lays[key] = nm.unsure(t) if any(lays) else nm.C

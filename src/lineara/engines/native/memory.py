@@ -100,7 +100,7 @@ class Memory(Code):
         The price is that the array is held, so it has to be small beside what would be stored.
         """
         buffer, rounds = source.array.buffer, [r for r, _ in self.loops_around]
-        if type(buffer) is not nm.Buffer or source.loop not in rounds or self.apart:
+        if source.loop not in rounds:
             return None
         if not buffer.nbytes <= HELD * nbytes < math.inf:
             return None

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 from lineara.engines.native import arrays, folds
 from lineara.engines.native import numbers as nm
-from lineara.engines.native.demand import has_values
 from lineara.engines.native.emit import Emitter
 from lineara.engines.native.layouts import laid
 from lineara.engines.native.scalars import itself, rule_of
@@ -139,7 +138,7 @@ class Region:
         """A binding as a line of the region, if it is one."""
         t, reads = type_held(self.em, b.vars[0]), needed(self.em, e)
         types = [type_held(self.em, v) for v in reads]
-        if t is None or not reads or None in types or not is_tame(e):
+        if t is None or not reads or None in types:
             return None
         over_rows = isinstance(e, ir.Prim) and folds_rows(e, types[0])
         shape = types[0].shape if over_rows and types[0] is not None else t.shape
@@ -458,14 +457,6 @@ def is_trusted(em: Emitter, e: ir.Leaf | ir.Block) -> bool:
 def folds_rows(e: ir.Prim, t: ArrayType | None) -> bool:
     """Whether a primitive folds the first axis."""
     return e.name in folds.FOLDS and t is not None and 0 in folds.gone(e, t)
-
-
-def is_tame(e: ir.Leaf) -> bool:
-    """Whether a leaf does nothing but make its result, and no parameter of it is a value."""
-    if not isinstance(e, ir.Prim):
-        return True
-    p = e.primitive
-    return not (p.pythons or p.acts or p.raised or has_values(e))
 
 
 def takes_all(e: ir.Prim) -> bool:

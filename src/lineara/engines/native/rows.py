@@ -31,7 +31,7 @@ from lineara.engines.native.cells import (
     one,
 )
 from lineara.engines.native.emit import Emitter
-from lineara.engines.native.regions import is_tame, takes_all, type_held
+from lineara.engines.native.regions import takes_all, type_held
 from lineara.engines.native.row_blocks import Blocks, Checked, Fold, Line, Region, Sum
 from lineara.engines.native.strided import Spot, spot
 from lineara.facts.types import ArrayType
@@ -150,7 +150,7 @@ class Rows:
 
     def folded(self, i: int, b: ir.Let, e: ir.Leaf, t: ArrayType) -> Fold | None:
         """A sum or an extremum over the rows of what is made here."""
-        if not isinstance(e, ir.Prim) or e.name not in folds.FOLDS or not is_tame(e):
+        if not isinstance(e, ir.Prim) or e.name not in folds.FOLDS:
             return None
         of, x = type_held(self.em, e.args[0]), self.table.cells(e.args[0])
         if of is None or x is None or x.axis != 0 or 0 not in folds.gone(e, of):
