@@ -44,6 +44,7 @@ REPORT = ROOT / "benchmarks/MUTATION.md"
 GOAL = 0.99
 SECONDS, TIMES = 5, 20  # a test ends within so many seconds more than so many times its own
 LONG = 0.5  # seconds of a test that is not asked: a fault that nothing catches costs them all
+ENOUGH = 2 * LONG  # seconds after which one is ended that is not asked
 BUDGET = 60  # seconds of the tests that are asked about one fault, as long as they take traced
 UNSAID = 99  # the exit status of a process that came to no conclusion
 MEMORY = 4 << 30  # what a fault may ask for
@@ -300,11 +301,16 @@ def baseline(
         if frame.f_code.co_filename in paths:
             calls.add(frame.f_code)
 
+    def late(*_: Any) -> None:
+        raise TimeoutError
+
+    signal.signal(signal.SIGPROF, late)
     with out.open("a") as lines:
         for t in trials:
             before()
             calls.clear()
             start = time.process_time()
+            signal.setitimer(signal.ITIMER_PROF, ENOUGH)
             sys.settrace(trace)
             try:
                 good = t.run() is not False
@@ -312,8 +318,10 @@ def baseline(
                 print(type(error).__name__, error)
                 good = False
             finally:
+                signal.setitimer(signal.ITIMER_PROF, 0)
                 sys.settrace(None)
             seconds = round(time.process_time() - start, 4)
+            good = good or seconds > LONG
             called = [(c.co_filename, c.co_qualname, c.co_firstlineno) for c in calls]
             print(json.dumps([t.name, seconds, called, good]), file=lines)
 

@@ -34,9 +34,9 @@ KEEPING = ("cache", "emitted", "facts", "machine_code")
 TESTS = (
     "native", "native_arrays", "native_regions", "native_primal", "native_report",
     "native_memory", "native_lowering", "native_matrices", "native_orders", "native_rows",
-    "native_kinds", "native_loops", "native_products", "native_scalars", "native_spliced",
-    "native_pieces", "native_freedom", "native_lanes", "native_recursion", "native_seconds",
-    "native_numpy", "into", "direct", "adaptive", "seam", "guarded_call",
+    "native_kinds", "native_layouts", "native_loops", "native_products", "native_scalars",
+    "native_spliced", "native_pieces", "native_freedom", "native_lanes", "native_recursion",
+    "native_seconds", "native_numpy", "into", "direct", "adaptive", "seam", "guarded_call",
 )  # fmt: skip
 SLOW = (
     "random_functions_and_their", "threads", "is_interrupted", "twenty",

@@ -11,6 +11,8 @@ import pytest
 import lineara
 from lineara.engines import ENGINES, Ask, is_exact, run, takes
 from lineara.engines import adaptive as rule
+from lineara.engines.evaluation import direct
+from lineara.engines.native import kernel
 from lineara.linear_a.parse import parse
 
 ADAPTIVE = next(e for e in ENGINES if e.name == "adaptive")
@@ -120,6 +122,33 @@ def test_what_exact_code_calls_back_as_a_whole_is_default_code():
     assert is_compiled(program)
     assert found == pytest.approx(x.sum(), rel=1e-12)
     assert found == run(program, "f", x, engine="native").results[0]
+
+
+def test_what_numpy_lays_out_in_an_unforeseen_way_is_default_code(monkeypatch):
+    """Of which there is none yet once exact code has found that out."""
+    pytest.importorskip("llvmlite")
+    monkeypatch.setattr(kernel, "lay_of", lambda _: None)
+    program = parse("""
+    def grown(x: f64[4,4];) -> (f64[4,4];) = let k = 0.9999 in k * x
+    def f(x: f64[4,4];) -> (f64[4], f64[4,4];) =
+      let y: f64[4,4] = scan[grown, 9000, fwd, 0, 1, 0](x;) in
+      let z = logm(y) in
+      let s = sum[axis=(0,), keepdims=false](z) in
+      (s, z;)
+    def g(x: f64[4,4];) -> (f64[4];) = let (s, z;) = f(x;) in let (;) = drop(z) in s
+    """)
+    x = np.random.default_rng(0).random((4, 4)) + 2.0 * np.eye(4)
+    expected = run(program, "f", x, engine="interpreter").results
+    for is_direct in (False, True):
+        for engine in ("adaptive", "native exact"):
+            for ours, theirs in zip(
+                run(program, "f", x, engine=engine).results, expected, strict=True
+            ):
+                assert np.allclose(ours, theirs, rtol=1e-14)
+        assert (direct("adaptive", program, "f", [False] * 2) is not None) is is_direct
+    for name, is_direct in (("grown", True), ("g", False)):
+        run(program, name, x, engine="native exact")
+        assert (direct("native exact", program, name, [False]) is not None) is is_direct
 
 
 @pytest.mark.parametrize(

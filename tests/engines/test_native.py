@@ -633,6 +633,20 @@ def test_arguments_may_share_memory_and_results_do_not():
         assert np.array_equal(base, np.arange(5.0))
 
 
+def test_carries_that_begin_as_one_array_have_memory_of_their_own():
+    program = parse("""
+    def next(a: f64[5], b: f64[5], s: f64;) -> (f64[5], f64[5], f64;) =
+      let c = a + b in
+      let d = sin(b) in
+      let t = s + 1.0 in
+      (c, d, t;)
+    def f(x: f64[5];) -> (f64[5], f64[5], f64;) =
+      let y = exp(x) in
+      scan[next, 3, fwd, 0, 3, 0](y, y, 0.5;)
+    """)
+    agree(program, "f", np.linspace(0.0, 0.1, 5))
+
+
 def test_a_matrix_in_fortran_order_is_the_interpreters():
     m = np.asfortranarray(np.arange(6.0).reshape(2, 3))
     agree(VIEWS, "g", m, 2.0)

@@ -216,12 +216,16 @@ LINE = "def f(x: f64;) -> (f64;) = let y: f64 = 2.0 in x * y"
 
 
 def test_stored_code_that_llvm_refuses_is_compiled_again(place, compiled, lowerings):
-    value()
+    first, again, third = [parse(LINE) for _ in range(3)]
+    run(first, "f", 3.0, engine="native")
     (entry,) = entries(place)
     kept = disk_cache()
     stored = pickle.loads(kept.get(entry.name))
     kept.put(entry.name, pickle.dumps(dataclasses.replace(stored, machine_code=b"no code")))
-    assert value() == value() == 6.0
+    for program in (again, third):
+        assert run(program, "f", 3.0, engine="native").results == (6.0,)
+        (kernel,), (code,) = [program.noted[k].values() for k in ("native", "native code")]
+        assert kernel.code is code
     assert len(compiled) == len(lowerings) == 2
 
 

@@ -493,6 +493,22 @@ def test_a_row_that_stays_is_on_no_tape(monkeypatch):
     assert sum(saved.values()) > 5
 
 
+def test_what_was_read_before_the_loops_is_stored():
+    program = parse("""
+type row = <f64>
+def one(z: f64, s: f64, x: f64;) -> (f64, row;) =
+  let y = s * z in let w = y + x in let t: row = <z> in (w, t;)
+def back(c: f64, t: row;) -> (f64;) = let <z: f64> = t in c * z
+def f(x: f64[40], w: f64[4];) -> (f64;) =
+  let u = exp(w) in
+  let z = index[at=(3,)](u) in
+  let (s: f64, ts: stack[40, row];) = scan[one, 40, fwd, 1, 1, 0](z, 0.5, x;) in
+  scan[back, 40, rev, 0, 1, 0](s, ts;)
+""")
+    values = np.linspace(0.0, 0.1, 40), np.linspace(-0.1, 0.1, 4)
+    agree_of(program, "f", values, None, None, (EXACT, NATIVE))
+
+
 # --- cotangents -----------------------------------------------------------------------------------
 
 
@@ -625,6 +641,41 @@ def test_a_factor_that_is_not_finite_is_noticed_after_the_loops():
     assert np.isfinite(expected).all()
     assert np.array_equal(f(x), expected)
     assert np.array_equal(f(x + 1), lineara.grad(rooted)(x + 1))
+
+
+def test_a_factor_that_is_not_finite_is_noticed_where_a_loop_carries_a_product():
+    program = parse("""
+type pair = <f64, f64>
+def f'nl(x: f64;) -> (f64, f64;) = let y = sqrt(x) in let k = 0.5 / y in (y, k;)
+def back(k: f64, live: bool, p: pair;) -> (pair;) =
+  let <a: f64, b: f64> = p in
+  let none = 0.0 in
+  let factor = live_factor(live, k, none) in
+  let c = factor * a in
+  let q: pair = <c, b> in
+  (q;)
+def f'lin't(k: f64, c: f64, live: bool;) -> (f64;) =
+  let p: pair = <c, c> in
+  let q: pair = scan[back, 3, fwd, 2, 1, 0](k, live, p;) in
+  let <a: f64, b: f64> = q in
+  let s = a + b in
+  (s;)
+def f'vjp(x: f64, c: f64, live: bool;) -> (f64;) =
+  let (y: f64, k: f64;) = f'nl(x;) in
+  let g: f64 = f'lin't(k, c, live;) in
+  let (;) = drop(y) in
+  (g;)
+def f(x: f64, c: f64;) -> (f64;) =
+  let live = greater(x, 0.0) in
+  let g: f64 = f'vjp(x, c, live;) in
+  (g;)
+""")
+    with np.errstate(divide="ignore"):
+        for x in (0.0, 0.7):
+            ours, theirs = [
+                run(program, "f", x, 0.7, engine=e).results for e in (NATIVE, "interpreter")
+            ]
+            assert ours == pytest.approx(theirs, rel=1e-15)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1.0, 1e150, 1e300])

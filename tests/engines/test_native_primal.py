@@ -1,5 +1,6 @@
 """A value and its gradient calculate the primal once, wherever that is the same primal."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -101,6 +102,35 @@ def taped(x: f64, w: f64;) -> (f64, f64;) = {unpacked} let y: f64 = s * {factor}
 """)
     )
     assert Values(p).follow("value", "taped") is (factor == "a")
+
+
+SIZED = """
+def value(n: i64, x: f64[n];) -> (f64;) =
+  let s: f64[n] = sin(x) in let y: f64 = matmul(s, x) in (y;)
+def taped(n: i64, x: f64[n];) -> (f64, f64[n];) =
+  let s: f64[n] = sin(x) in let y: f64 = matmul(s, x) in (y, s;)
+def back(n: i64, t: f64[n], c: f64;) -> (f64[n];) = let g: f64[n] = t * c in (g;)
+def pulled(n: i64, x: f64[n], c: f64;) -> (f64[n];) =
+  let (y: f64, t: f64[n];) = taped(n, x;) in
+  let g: f64[n] = back(n, t, c;) in
+  let (;) = drop(y) in (g;)
+def other(n: i64, x: f64[n];) -> (f64;) = let y: f64 = matmul(x, x) in (y;)
+def both(m: i64, x: f64[m];) -> (f64, f64, f64[m];) =
+  let w: f64 = other(m, x;) in
+  let y: f64 = value(m, x;) in
+  let g: f64[m] = pulled(m, x, y;) in
+  (w, y, g;)
+"""
+OF_THREE = re.sub(r"\b[nm](?:: i64)?, ", "", SIZED).replace("[n]", "[3]").replace("[m]", "[3]")
+
+
+@pytest.mark.parametrize(("text", "is_joined"), [(OF_THREE, True), (SIZED, False)])
+def test_a_tape_whose_size_is_a_value_is_not_joined(text: str, is_joined: bool) -> None:
+    """In the caller another variable is its size.  Another call of the same is in nobody's way."""
+    p = check(parse(text))
+    joined = check(one_primal(p, "both"))
+    assert ("value" not in joined.reached("both")) is is_joined
+    assert is_joined or str(joined) == str(p)
 
 
 def test_a_definition_follows_itself_whatever_it_ends_in() -> None:

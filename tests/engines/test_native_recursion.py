@@ -255,6 +255,42 @@ def test_zeros_go_down_and_what_is_no_function_is_called_back(engine):
     assert engine.sites(program, "f") > 10  # leaves of the text that it is
 
 
+KEPT_ZERO = """
+type none = <>
+type either = [f64[3] | none]
+
+def ends(z: either, x: f64[3], n: i64;) -> (f64[3];) = let (;) = drop((z, n;)) in (x;)
+
+def less(z: either, x: f64[3], n: i64;) -> (f64[3];) =
+  let y = x + x in
+  let m = n - 1_i64 in
+  let (w: f64[3], z2: either;) = down(z, y, m;) in
+  let (;) = drop(z2) in
+  (w;)
+
+def down(z: either, x: f64[3], n: i64;) -> (f64[3], either;) =
+  let p = equal(n, 0_i64) in
+  let y: f64[3] = cond[ends, less](p, z, x, n;) in
+  (y, z;)
+
+def f(x: f64[3], n: i64;) -> (f64[3], f64[3];) =
+  let z: either = zeros[either] in
+  let (y: f64[3], z2: either;) = down(z, x, n;) in
+  let (w: f64[3], z3: either;) = down(z, y, n;) in
+  let a: f64[3] = proj[0](z2) in
+  let b: f64[3] = proj[0](z3) in
+  let c = a + b in
+  (w, c;)
+"""
+
+
+def test_results_do_not_lie_where_zeros_go_down():
+    program, values = parse(KEPT_ZERO), (np.arange(3.0), 2)
+    expected = run(program, "f", *values, engine=INTERPRETER).results
+    for engine in (EXACT, NATIVE):
+        assert bits(run(program, "f", *values, engine=engine).results) == bits(expected)
+
+
 def of_arrays(x, a, n):
     if n == 0:
         return np.sin(a) * x

@@ -455,6 +455,27 @@ def test_a_block_that_may_fail_comes_before_positions_after_it():
             run(program, "f", *args, engine=engine)
 
 
+def test_zeros_that_were_there_before_the_rows_are_still_there():
+    program = parse("""
+        def f(x: f64[300,3];) -> (f64[300,3], f64[300,3];) =
+          let z: f64[300,3] = zeros[f64[300,3]] in
+          let t: f64[3,300] = permute_dims[axes=(1, 0)](x) in
+          let g: f64[3,3] = matmul(t, z) in
+          let h: f64[3] = index[at=(0,)](g) in
+          let h2: f64[300,3] = broadcast_to[shape=(300, 3)](h) in
+          let y: f64[300,3] = x + h2 in
+          let y2: f64[3,300] = permute_dims[axes=(1, 0)](y) in
+          let w: f64[3,300] = y2 * y2 in
+          let w2: f64[300,3] = permute_dims[axes=(1, 0)](w) in
+          let v: f64[300,3] = z - w2 in
+          (w2, v;)
+    """)
+    x, engine = np.arange(900.0).reshape(300, 3), Native()
+    ours, theirs = [run(program, "f", x, engine=e).results for e in (engine, "interpreter")]
+    assert [a.tolist() for a in ours] == [b.tolist() for b in theirs]
+    assert "narrow rows" in engine.code(program, "f").fused[0][0]
+
+
 def bits_of_each(results):
     return results if isinstance(results, list) else [results]
 
