@@ -83,6 +83,7 @@ ASKED = {
     "an index": lambda: [range(3)[np.array(1)], [4, 5][np.array(1)], (4, 5)[np.array(0)]],
     "no index": lambda: [4, 5][np.array([1])],
     "no place": lambda: [4, 5].__setitem__(np.array([1]), 3),
+    "partition along none": lambda: whole().partition(1, axis=None),
     "a small out": lambda: np.add(np.array(2), [1], out=np.array(3)),
     "putmask by name": lambda: np.putmask(a=np.arange(3), mask=MASK, values=[1]),
     "a stream": lambda: np.arange(3).to_device("cpu", stream=1),
@@ -225,6 +226,22 @@ def test_rows_are_not_shuffled_in_place():
         with pytest.raises(NoRuleError, match=r"x\[rng.permutation\(len\(x\)\)\]"):
             run(x)
     assert vmap(numbers)(x[None])[0].tolist() == numbers(x).tolist()
+
+
+@pytest.mark.parametrize("start", ["staged", "constant"])
+def test_a_reshape_that_copies_is_no_view(start):
+    def f(x):
+        a = x * np.ones(6) if start == "staged" else np.zeros(6)
+        copies = [np.reshape(a, (2, 3), copy=True), a.reshape(3, 2, order="F", copy=True)]
+        for y in copies:
+            y[0, 0] = 5.0 * x
+        views = [np.reshape(a, (2, 3)), a.reshape(3, 2, copy=None)]
+        views[1][2, 1] = x * x
+        return a.sum() + 10.0 * copies[0].sum() + 100.0 * copies[1].sum() + views[0].sum()
+
+    step = (f(2.0 + 1e-6) - f(2.0 - 1e-6)) / 2e-6
+    assert jit(f)(2.0) == vmap(f)(np.array([2.0]))[0] == f(2.0)
+    assert grad(f)(2.0) == jit(grad(f))(2.0) == pytest.approx(step)
 
 
 def test_lists_and_staged_arrays_are_added_item_by_item():

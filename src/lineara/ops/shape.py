@@ -373,8 +373,10 @@ def np_reshape(a, /, shape, order="C", *, copy=None):
     if order not in ("C", "F", "A"):
         raise ValueError(f"order {order!r} is not permitted for reshaping")
     if order == "F" or (order == "A" and _in_fortran_order(a)):
-        return np_transpose(reshape(np_transpose(a), shape=shape[::-1]))
-    return reshape(a, shape=shape)
+        y = np_transpose(reshape(np_transpose(a), shape=shape[::-1]))
+    else:
+        y = reshape(a, shape=shape)
+    return y.copy() if copy and type_of(y).shape else y
 
 
 @implements(np.ravel)

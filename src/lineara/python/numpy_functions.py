@@ -1,6 +1,7 @@
 """NumPy's functions and methods on traced values: our stand-in for each, or a refusal."""
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -344,6 +345,7 @@ def _compress(self: Any, condition: Value, axis: Axis = None, out: object = None
 
 def _partition(self: Any, kth: object, axis: int = -1, kind: str = "introselect") -> None:
     """Partition in place."""
+    operator.index(axis)  # NumPy's method takes no None
     self[...] = call_foreign(np.partition, (self, kth, axis, kind), {})
 
 

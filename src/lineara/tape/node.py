@@ -474,7 +474,7 @@ class Array(Traced):
     def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Any:
         """The elements under another shape."""
         shape = shape[0] if len(shape) == 1 else shape
-        array = registry.foreign[np.reshape].ours(self, shape, order)
+        array = registry.foreign[np.reshape].ours(self, shape, order, copy=copy)
         return self.only() if isinstance(array, Scalar) and not staged(array) else array
 
     def only(self) -> Any:
