@@ -92,6 +92,7 @@ ASKED = {
     "a list times": lambda: [([1.0, 2.0] * np.ones(2)).tolist(), [1, 2] * np.int64(2), [1] * 2],
     "names in a list": lambda: np.rec.fromrecords([(1, 2.0)], names=["a", "b"]).tolist(),
     "an item of a dtype": lambda: operator.getitem(RECORD, ["a", "b"]) == RECORD,
+    "a list as sizes": lambda: [*np.ndindex([2, 3])],
     "an axis too far": lambda: np.rollaxis(whole(), 0, 5),
     "no arguments": lambda: whole().__array_function__(np.reshape, (), whole(), (2, 6)),
     "records": lambda: RECORD[["a", "b"]] == RECORD,
@@ -242,6 +243,32 @@ def test_a_reshape_that_copies_is_no_view(start):
     step = (f(2.0 + 1e-6) - f(2.0 - 1e-6)) / 2e-6
     assert jit(f)(2.0) == vmap(f)(np.array([2.0]))[0] == f(2.0)
     assert grad(f)(2.0) == jit(grad(f))(2.0) == pytest.approx(step)
+
+
+@pytest.mark.parametrize("dtype", [object, np.dtypes.StringDType(na_object=None)])
+def test_arrays_of_texts_are_gone_through(dtype):
+    texts = np.array(["a", None, "b" * 20, "a"], dtype)
+
+    def f(x):
+        for i in range(len(texts)):
+            if texts[i] == "a":
+                x = x * 3
+        return x + sum(v is None for v in texts) + sum([1 for v in texts if v == "a"])
+
+    assert jit(f)(1.0) == vmap(f)(np.ones(1))[0] == f(1.0) == 12.0
+
+
+def test_arrays_of_objects_are_gone_through():
+    several = np.array([1, "a", None, 2.5, np.sin], object)
+    rows = np.array([["a", "b"]] * 5, object)
+    acts = np.array([np.sin, np.cos, np.exp, np.tan], object)
+
+    def f(x):
+        for i in range(5):
+            x = x * 2 if rows[i, 1] == "b" else x
+        return x + sum(v is None for v in several) + sum(act(x) for act in acts)
+
+    assert jit(f)(1.0) == vmap(f)(np.ones(1))[0] == f(1.0)
 
 
 def test_lists_and_staged_arrays_are_added_item_by_item():

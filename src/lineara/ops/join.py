@@ -206,6 +206,8 @@ def split(ary, indices_or_sections, axis=0):
 @implements(np.vsplit)
 def vsplit(ary, indices_or_sections):
     """The list of pieces along the first axis."""
+    if len(ary.shape) < 2:
+        raise ValueError("vsplit only works on arrays of 2 or more dimensions")
     return split(ary, indices_or_sections, 0)
 
 

@@ -151,9 +151,22 @@ def items_of(x: Leaf) -> Items | None:
 def _row(x: Any, i: Any) -> Any:
     """A row of an array; of a plain one a staged number finds it in a copy of the program's."""
     if type(x) is np.ndarray and isinstance(i, Traced):
+        if x.dtype.kind in "OT":
+            return _object_at(x, i)
         level = tracing()
         return op("index")(x, at=(i,)) if level is None else level.buffer(x)[i]
     return x[i]
+
+
+def _object_at(x: np.ndarray, at: Any) -> Any:
+    """What an array of objects or texts has at a staged place: what a list of them has there."""
+    if x.ndim != 1 or isinstance(at, tuple | slice):
+        raise StagingError(
+            "an array of objects or texts was asked for what it has at a staged place, and a "
+            "program holds neither; take the numbers that belong to them before, or loop over a "
+            "list of them"
+        )
+    return constant_at(x.tolist(), at)
 
 
 def range_(*ends: Any) -> Any:
@@ -196,6 +209,8 @@ def constant_at(x: Any, at: Any) -> Any:
     """What an array or a list of constants has at a staged place."""
     level = tracing()
     if type(x) is np.ndarray:
+        if x.dtype.kind in "OT":
+            return _object_at(x, at)
         return op("index")(x, at=_tuple(at)) if level is None else level.buffer(x)[at]
     items = [x[i] for i in range(len(x))]
     n, kinds = len(items), {*map(type, items)}
@@ -218,7 +233,7 @@ def _tuple(at: Leaf) -> tuple[Any, ...]:
 
 def ndindex_(*shape: Any) -> Any:
     """`np.ndindex`, by number."""
-    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
+    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
     if not all([type(n) is int and n > 0 for n in sizes]) or not sizes:
         return np.ndindex(*shape)
     return Items(int(np.prod(sizes)), lambda i: _places(i, sizes))
