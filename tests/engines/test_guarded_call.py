@@ -186,6 +186,16 @@ def test_arguments_of_another_form_are_pythons(case):
         assert x(first=first[0]) == x(*first, more=1.0) == "Python is called"
 
 
+@pytest.mark.parametrize(
+    ("slots", "fits"), [(guarded_call.SLOTS, True), (guarded_call.SLOTS + 1, False)]
+)
+def test_a_call_has_code_as_long_as_there_are_slots(slots, fits):
+    program = guarded_call.Program(0, (), (), slots, len, (), None, False)
+    x = with_room(Called)()
+    table = guarded_call.attached(x, Called, [program], Called(), ValueError)
+    assert (table is not None) is fits
+
+
 def test_what_has_no_form_of_its_own_is_left_to_its_key():
     for v in (object(), Mapping(a=1.0), collections.deque([1.0]), X.view(Array), Real(1.0)):
         assert form_of((v,), {}, lineara.trees.flatten_call((v,), {})[1], ()) is None
