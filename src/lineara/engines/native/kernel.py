@@ -25,6 +25,7 @@ from lineara.engines.native.machine_code import Compiler
 from lineara.engines.native.numbers import FLOATS, TYPES, C, Lay, extent, word_of
 from lineara.engines.native.symbols import address_of
 from lineara.engines.native.thread_stack import ends_of_stack
+from lineara.engines.native.vector_loops import quicker
 from lineara.facts.types import ArrayType
 from lineara.linear_a.check import Judge
 from lineara.linear_a.program import Program
@@ -73,7 +74,7 @@ class Kernel:
         self.answer: Callable[..., Any] = ANSWER(self._answer)
         if code.stack is not None and threading.current_thread() is threading.main_thread():
             code.constants[code.stack][:] = ends_of_stack()  # of a direct call
-        symbols = {**code.addresses}
+        symbols = {name: quicker(name, a, compiler) for name, a in code.addresses.items()}
         if code.sites:
             address = ctypes.cast(self.answer, ctypes.c_void_p).value
             assert address is not None
