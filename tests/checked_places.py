@@ -21,7 +21,7 @@ from lineara.engines import native
 from lineara.engines.native.kernel import Kernel
 from lineara.engines.native.lower import Lowered, lowered
 
-WIDTHS = {"double": 8, "float": 4, "i64": 8, "i32": 4, "i8": 1, "i1": 1, "ptr": 8}
+WIDTHS = {"double": 8, "float": 4, "ptr": 8, "i1": 1}
 PLACE = """
 @lineara.spare = internal global [64 x i8] zeroinitializer, align 64
 @lineara.odd = internal global i32 0
@@ -221,7 +221,7 @@ def bytes_of(kind: str) -> int:
     """The bytes of a value: of a number, or of an array or a vector of them."""
     if m := re.fullmatch(r"[\[<](\d+) x (.+)[\]>]", kind):
         return int(m[1]) * bytes_of(m[2])
-    return WIDTHS[kind]
+    return WIDTHS.get(kind) or int(kind.removeprefix("i")) // 8
 
 
 def checked(program: Any, name: str, trusting: bool = False, exact: bool = True) -> Lowered:
