@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -500,3 +501,57 @@ def test_the_tests_do_not_write_into_the_users_cache():
     assert disk_cache().directory.is_relative_to(tempfile.gettempdir())
     assert lineara.jit(total, engine="native")(np.ones(2)) == total(np.ones(2))
     assert disk_cache().entries()
+
+
+def test_threads_that_make_shared_code_at_once_get_one(place, monkeypatch):
+    """Code that the others made is freed, so nobody may hold an address in it."""
+    here, meet = compiler(), threading.Barrier(4)
+    make = type(here).loaded
+
+    def at_once(self, *given):
+        meet.wait(60)
+        return make(self, *given)
+
+    monkeypatch.setattr(type(here), "loaded", at_once)
+    monkeypatch.setattr(here, "kept", {})
+    text = "define i64 @one() {\n  ret i64 1\n}"
+    with ThreadPoolExecutor(4) as pool:
+        made = list(pool.map(lambda _: here.shared(text, 1, {}), range(4)))
+    assert len({id(library) for library in made}) == 1
+
+
+FIRST_CALLS = """
+import threading
+import numpy as np
+import lineara
+from lineara.engines.native.machine_code import Compiler
+
+make, made = Compiler.__init__, []
+Compiler.__init__ = lambda self: (made.append(self), make(self))[1]
+
+def total(x):
+    s = 0.0
+    for k in range(50):
+        s += np.exp(x * k / 50)
+    return s
+
+f, started = lineara.jit(lineara.grad(total)), threading.Barrier(4)
+
+def calls():
+    started.wait()
+    for _ in range(500):
+        f(1.0)
+
+threads = [threading.Thread(target=calls) for _ in range(4)]
+for t in threads:
+    t.start()
+for t in threads:
+    t.join()
+print(len(made), f(1.0) == lineara.grad(total)(1.0))
+"""
+
+
+def test_the_first_calls_may_be_of_several_threads(place):
+    for _ in range(3):
+        ran = subprocess.run([sys.executable, "-c", FIRST_CALLS], capture_output=True, text=True)
+        assert (ran.returncode, ran.stdout) == (0, "1 True\n"), ran.stderr

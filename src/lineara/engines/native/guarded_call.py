@@ -733,7 +733,7 @@ def _loaded(table: int) -> tuple[Any, int] | None:
     stated = objects_are_as_stated() and functions_are_as_stated()
     if llvm is None or len(symbols) < len(there) or not stated:
         return None
-    library = llvm.loaded(text(table), 1_000, symbols)
+    library = llvm.shared(text(table), 1_000, symbols)
     return library, library["guarded"]
 
 

@@ -12,6 +12,7 @@ import hashlib
 import importlib
 import re
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -34,6 +35,7 @@ class Compiler:
         self.machines: dict[int, Any] = {level: self.machine(level) for level in (0, 1, 2)}
         self.jit: Any = self.llvm.create_lljit_compiler(self.machine(2))
         self.numbers: count[int] = count()
+        self.kept: dict[str, Any] = {}  # code that all programs of the process call
         self.versions: tuple[Any, Any, Any, Any, Any] = (
             importlib.import_module("llvmlite").__version__,
             self.llvm.llvm_version_info,
@@ -97,6 +99,15 @@ class Compiler:
         kept.put(key, code)
         return self.linked(code, symbols, exported(text))
 
+    def shared(self, text: str, leaves: int, symbols: Mapping[str, int]) -> Any:
+        """The same of a text that all programs of the process call; it is never taken from memory.
+
+        Of several threads that make it at once all get the code of the first that is done.
+        """
+        if text not in self.kept:
+            self.kept.setdefault(text, self.loaded(text, leaves, symbols))
+        return self.kept[text]
+
     def linked(self, code: bytes, symbols: Mapping[str, int], names: Sequence[str]) -> Any:
         """What keeps the code in memory and has the addresses of these names in it."""
         library = self.llvm.JITLibraryBuilder().add_object_img(code)
@@ -145,9 +156,17 @@ def sources() -> str:
     return digest.hexdigest()
 
 
-@cache
+_one_at_a_time = threading.Lock()  # code of a compiler that nobody holds would be freed
+
+
 def compiler() -> Compiler | None:
     """The compiler; None where llvmlite is not installed, or cannot be loaded."""
+    with _one_at_a_time:
+        return _compiler()
+
+
+@cache
+def _compiler() -> Compiler | None:
     try:
         return Compiler()
     except (ImportError, OSError, RuntimeError):

@@ -6,6 +6,7 @@ attributes with what these hold.  Where any of it is not what it was the functio
 """
 
 import functools
+import threading
 import time
 from collections.abc import Callable, Collection, Sequence
 from operator import is_
@@ -69,6 +70,7 @@ WAYS_OUT = (
 DEFAULT = "adaptive"  # the engine of programs, outside of `with lineara.engine(...)`
 RECENT = 4  # programs whose forms are tried first
 TRIED = 8  # whole numbers of which each is tried as an input where one has to be a constant
+_one_at_a_time = threading.RLock()  # has a function called by other code
 
 
 class Captured(NamedTuple):
@@ -297,10 +299,11 @@ class Jitted(Remade, Remembers):
 
     def _attach(self) -> None:
         """Be called by what of the recent programs is machine code, if that has changed."""
-        parts = [part for q in self.recent for part in (q.guard.terms, q.staged.direct)]
-        if len(parts) != len(self.parts) or not all(map(is_, parts, self.parts)):
-            self.parts = parts
-            self.table = attached(self, Jitted, self.recent)
+        with _one_at_a_time:  # the table that code reads is the one that is held
+            parts = [part for q in self.recent for part in (q.guard.terms, q.staged.direct)]
+            if len(parts) != len(self.parts) or not all(map(is_, parts, self.parts)):
+                self.parts = parts
+                self.table = attached(self, Jitted, self.recent)
 
     def program(self, *args: Any, **kwargs: Any) -> Staged:
         """The program for arguments of this form."""
