@@ -1,5 +1,8 @@
 """Text of LLVM that is being written: lines, blocks, names that are free, and facts of loops."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from lineara.engines.native import numbers as nm
 
 NEAR = {"c128": ", align 8"}
@@ -55,6 +58,22 @@ class Code:
     def branch(self, condition: str, yes: str, no: str) -> None:
         """End the block, one way or the other."""
         self.line(f"br i1 {condition}, label %{yes}, label %{no}")
+
+    @contextmanager
+    def loop(self, start: str, stop: str) -> Iterator[str]:
+        """Rounds from one number to before another one; gives the register of the number."""
+        before, head, body, after = self.label, *map(self.name, ("head", "body", "after"))
+        self.jump(head)
+        self.block(head)
+        i, place = f"%r{self.name()}", len(self.lines)
+        self.line("")
+        self.branch(self.let(f"icmp slt i64 {i}, {stop}"), body, after)
+        self.block(body)
+        yield i
+        more = self.let(f"add nsw i64 {i}, 1")
+        self.lines[place] = f"  {i} = phi i64 [{start}, %{before}], [{more}, %{self.label}]"
+        self.jump(head)
+        self.block(after)
 
     def outside(self, name: str, type: str) -> str:
         """A function of that name and type, which is linked when the code is loaded."""

@@ -40,22 +40,6 @@ class Function(Code):
             self.bad: str = self.let("alloca i1")
             self.line(f"store i1 false, ptr {self.bad}")
 
-    @contextmanager
-    def loop(self, start: str, stop: str) -> Iterator[str]:
-        """Rounds from one number to before another one; gives the register of the number."""
-        before, head, body, after = self.label, *map(self.name, ("head", "body", "after"))
-        self.jump(head)
-        self.block(head)
-        i, place = f"%r{self.name()}", len(self.lines)
-        self.line("")
-        self.branch(self.let(f"icmp slt i64 {i}, {stop}"), body, after)
-        self.block(body)
-        yield i
-        more = self.let(f"add nsw i64 {i}, 1")
-        self.lines[place] = f"  {i} = phi i64 [{start}, %{before}], [{more}, %{self.label}]"
-        self.jump(head)
-        self.block(after)
-
     def place(self, base: str, n: int, i: str, j: str) -> str:
         """The address of an element of a matrix with n columns."""
         row = self.let(f"mul nsw i64 {i}, {n}")

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from lineara.engines.native.code import Code
 from lineara.engines.native.machine_code import Compiler
 from lineara.engines.native.numbers import in_text
 from lineara.engines.native.symbols import c_function
@@ -89,119 +90,96 @@ def table() -> list[int]:
 
 def text() -> str:
     """The loop, for arguments with any strides; chunks of it are vectors."""
-    c2, c3, c4, c5 = [in_text(c) for c in COEFFICIENTS]
-    high, low = [in_text(c) for c in LN2]
-    shift, by = in_text(SHIFT), in_text(N * 1.4426950408889634)
+    f = Code()
+    x, y = [f.let(f"load ptr, ptr {of_word(f, '%places', i)}") for i in (0, 1)]
+    of, to = [f.let(f"load i64, ptr {of_word(f, '%steps', i)}") for i in (0, 1)]
+    n, is_far = f.let("load i64, ptr %size"), f.let("alloca i1")
+    given, made = [f.let(f"alloca [{CHUNK} x double], align 64") for _ in "xy"]
+    chunks = f.let(f"sdiv i64 {f.let(f'add i64 {n}, {CHUNK - 1}')}, {CHUNK}")
+    with f.loop("0", chunks) as c:
+        first = f.let(f"mul i64 {c}, {CHUNK}")
+        left = f.let(f"sub i64 {n}, {first}")
+        some = f.let(f"icmp slt i64 {left}, {CHUNK}")
+        m = f.let(f"select i1 {some}, i64 {left}, i64 {CHUNK}")
+        with f.loop("0", m) as i:
+            moved(f, apart(f, x, first, i, of), of_word(f, given, i))
+        f.line(f"store i1 false, ptr {is_far}")
+        with f.loop("0", m) as i:
+            a = f.let(f"load double, ptr {of_word(f, given, i)}")
+            before = f.let(f"load i1, ptr {is_far}")
+            f.line(f"store i1 {f.let(f'or i1 {before}, {far(f, a)}')}, ptr {is_far}")
+            f.line(f"store double {power(f, a)}, ptr {of_word(f, made, i)}")
+        asked, give = f.name("asked"), f.name("give")
+        f.branch(f.let(f"load i1, ptr {is_far}"), asked, give)
+        f.block(asked)
+        with f.loop("0", m) as i:
+            a = f.let(f"load double, ptr {of_word(f, given, i)}")
+            ask, on = f.name("ask"), f.name("on")
+            f.branch(far(f, a), ask, on)
+            f.block(ask)
+            asked_for = f.let(f'call double @"c.exp"(double {a})')
+            f.line(f"store double {asked_for}, ptr {of_word(f, made, i)}")
+            f.jump(on)
+            f.block(on)
+        f.jump(give)
+        f.block(give)
+        with f.loop("0", m) as i:
+            moved(f, of_word(f, made, i), apart(f, y, first, i, to))
+    head = "define void @exp(ptr %places, ptr %size, ptr %steps, ptr %data) {\nstart:"
     words = ", ".join([f"i64 {w}" for w in table()])
-    fma = "call double @llvm.fma.f64"
-    return f"""
+    constant = f"@table = private unnamed_addr constant [{2 * N} x i64] [{words}]"
+    return "\n".join([DECLARED, constant, head, *f.lines, "  ret void", "}"])
+
+
+DECLARED = """
 declare double @llvm.fma.f64(double, double, double)
 declare double @llvm.fabs.f64(double)
 declare double @"c.exp"(double)
-@table = private unnamed_addr constant [{2 * N} x i64] [{words}]
-define void @exp(ptr %places, ptr %size, ptr %steps, ptr %data) {{
-entry:
-  %in = alloca [{CHUNK} x double], align 64
-  %out = alloca [{CHUNK} x double], align 64
-  %n = load i64, ptr %size
-  %x = load ptr, ptr %places
-  %y.place = getelementptr i64, ptr %places, i64 1
-  %y = load ptr, ptr %y.place
-  %of = load i64, ptr %steps
-  %to.place = getelementptr i64, ptr %steps, i64 1
-  %to = load i64, ptr %to.place
-  br label %chunks
-chunks:
-  %first = phi i64 [0, %entry], [%next, %done]
-  %left = sub i64 %n, %first
-  %some = icmp sgt i64 %left, 0
-  br i1 %some, label %chunk, label %end
-chunk:
-  %few = icmp slt i64 %left, {CHUNK}
-  %m = select i1 %few, i64 %left, i64 {CHUNK}
-  br label %read
-read:
-  %i = phi i64 [0, %chunk], [%i1, %read]
-  %i.row = add i64 %first, %i
-  %i.off = mul i64 %i.row, %of
-  %i.from = getelementptr i8, ptr %x, i64 %i.off
-  %i.x = load double, ptr %i.from, align 8
-  %i.to = getelementptr double, ptr %in, i64 %i
-  store double %i.x, ptr %i.to
-  %i1 = add nuw nsw i64 %i, 1
-  %i.more = icmp slt i64 %i1, %m
-  br i1 %i.more, label %read, label %round
-round:
-  %j = phi i64 [0, %read], [%j1, %round]
-  %far = phi i1 [false, %read], [%far1, %round]
-  %a.place = getelementptr double, ptr %in, i64 %j
-  %a = load double, ptr %a.place
-  %size.a = call double @llvm.fabs.f64(double %a)
-  %is.far = fcmp uge double %size.a, {in_text(512.0)}
-  %far1 = or i1 %far, %is.far
-  %z = {fma}(double %a, double {by}, double {shift})
-  %k = bitcast double %z to i64
-  %whole = fsub double %z, {shift}
-  %r0 = {fma}(double %whole, double {high}, double %a)
-  %r = {fma}(double %whole, double {low}, double %r0)
-  %place = and i64 %k, {N - 1}
-  %twice = shl i64 %place, 1
-  %off.place = getelementptr i64, ptr @table, i64 %twice
-  %off = load double, ptr %off.place
-  %odd = or i64 %twice, 1
-  %bits.place = getelementptr i64, ptr @table, i64 %odd
-  %bits = load i64, ptr %bits.place
-  %exponent = shl i64 %k, 45
-  %sum = add i64 %bits, %exponent
-  %scale = bitcast i64 %sum to double
-  %p = {fma}(double {c3}, double %r, double {c2})
-  %t = fadd double %off, %r
-  %r2 = fmul double %r, %r
-  %q = {fma}(double {c5}, double %r, double {c4})
-  %pt = {fma}(double %p, double %r2, double %t)
-  %r4 = fmul double %r2, %r2
-  %tail = {fma}(double %r4, double %q, double %pt)
-  %e = {fma}(double %scale, double %tail, double %scale)
-  %e.place = getelementptr double, ptr %out, i64 %j
-  store double %e, ptr %e.place
-  %j1 = add nuw nsw i64 %j, 1
-  %j.more = icmp slt i64 %j1, %m
-  br i1 %j.more, label %round, label %look, !llvm.loop !0
-look:
-  br i1 %far1, label %seek, label %write
-seek:
-  %l = phi i64 [0, %look], [%l1, %sought]
-  %b.place = getelementptr double, ptr %in, i64 %l
-  %b = load double, ptr %b.place
-  %size.b = call double @llvm.fabs.f64(double %b)
-  %is = fcmp uge double %size.b, {in_text(512.0)}
-  br i1 %is, label %ask, label %sought
-ask:
-  %c = call double @"c.exp"(double %b)
-  %c.place = getelementptr double, ptr %out, i64 %l
-  store double %c, ptr %c.place
-  br label %sought
-sought:
-  %l1 = add nuw nsw i64 %l, 1
-  %l.more = icmp slt i64 %l1, %m
-  br i1 %l.more, label %seek, label %write
-write:
-  %w = phi i64 [0, %look], [0, %sought], [%w1, %write]
-  %w.from = getelementptr double, ptr %out, i64 %w
-  %w.y = load double, ptr %w.from
-  %w.row = add i64 %first, %w
-  %w.off = mul i64 %w.row, %to
-  %w.to = getelementptr i8, ptr %y, i64 %w.off
-  store double %w.y, ptr %w.to, align 8
-  %w1 = add nuw nsw i64 %w, 1
-  %w.more = icmp slt i64 %w1, %m
-  br i1 %w.more, label %write, label %done
-done:
-  %next = add i64 %first, {CHUNK}
-  br label %chunks
-end:
-  ret void
-}}
-!0 = distinct !{{!0, !1}}
-!1 = !{{!"llvm.loop.vectorize.enable", i1 true}}
 """
+
+
+def of_word(f: Code, base: str, i: int | str) -> str:
+    """The address of a word of eight bytes."""
+    return f.let(f"getelementptr i64, ptr {base}, i64 {i}")
+
+
+def apart(f: Code, base: str, first: str, i: str, step: str) -> str:
+    """The address of an element whose neighbours are so many bytes apart."""
+    nbytes = f.let(f"mul i64 {f.let(f'add i64 {first}, {i}')}, {step}")
+    return f.let(f"getelementptr i8, ptr {base}, i64 {nbytes}")
+
+
+def moved(f: Code, source: str, into: str) -> None:
+    """Copy a number."""
+    f.line(f"store double {f.let(f'load double, ptr {source}')}, ptr {into}")
+
+
+def far(f: Code, x: str) -> str:
+    """Whether exp(x) may be infinite, 0, subnormal or no number."""
+    size = f.let(f"call double @llvm.fabs.f64(double {x})")
+    return f.let(f"fcmp uge double {size}, {in_text(512.0)}")
+
+
+def power(f: Code, x: str) -> str:
+    """exp(x) of a number that is not far."""
+
+    def fma(a: str, b: str, c: str) -> str:
+        return f.let(f"call double @llvm.fma.f64(double {a}, double {b}, double {c})")
+
+    def times(a: str, b: str) -> str:
+        return f.let(f"fmul double {a}, {b}")
+
+    c2, c3, c4, c5 = map(in_text, COEFFICIENTS)
+    high, low = map(in_text, LN2)
+    shift = in_text(SHIFT)
+    rounded = fma(x, in_text(N / math.log(2.0)), shift)
+    k, bits = f.let(f"fsub double {rounded}, {shift}"), f.let(f"bitcast double {rounded} to i64")
+    r = fma(k, low, fma(k, high, x))
+    at = f.let(f"shl i64 {f.let(f'and i64 {bits}, {N - 1}')}, 1")
+    off = f.let(f"load double, ptr {of_word(f, '@table', at)}")
+    word = f.let(f"load i64, ptr {of_word(f, '@table', f.let(f'or i64 {at}, 1'))}")
+    whole = f.let(f"add i64 {word}, {f.let(f'shl i64 {bits}, 45')}")
+    scale = f.let(f"bitcast i64 {whole} to double")
+    r2 = times(r, r)
+    p = fma(fma(c3, r, c2), r2, f.let(f"fadd double {off}, {r}"))
+    return fma(scale, fma(times(r2, r2), fma(c5, r, c4), p), scale)

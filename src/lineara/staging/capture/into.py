@@ -14,7 +14,7 @@ from lineara.engines import with_room
 from lineara.errors import ShapeError, StagingError, StructureError, TypeMismatchError
 from lineara.facts.pickled import Making, Remade
 from lineara.facts.types import show_type
-from lineara.staging.capture.quick_calls import Quick, attached
+from lineara.staging.capture.quick_calls import Quick, attach
 from lineara.staging.tracing import VARIABLE
 from lineara.tape.node import Traced
 from lineara.tape.shared_memory import shares
@@ -84,18 +84,8 @@ class Into(Remade):
                 )
         for value, array in zip(values, self.arrays, strict=True):
             array[...] = value
-        self._attach()
+        attach(self, Into, list(filter(self._fits, self.jitted.recent)), self.arrays)
         return unflatten(self.structure, self.arrays)
-
-    def _attach(self) -> None:
-        """Be called by what of the recent programs is machine code, if that has changed."""
-        recent: list[Quick] = [q for q in self.jitted.recent if self._fits(q)]
-        parts = [part for q in recent for part in (q.guard.terms, q.staged.direct)]
-        if len(parts) != len(self.parts) or any(
-            [a is not b for a, b in zip(parts, self.parts, strict=True)]
-        ):
-            self.parts = parts
-            self.table = attached(self, Into, recent, self.arrays)
 
     def _fits(self, q: Quick) -> bool:
         """Whether each result of a program is put into one of the arrays."""

@@ -6,10 +6,8 @@ attributes with what these hold.  Where any of it is not what it was the functio
 """
 
 import functools
-import threading
 import time
 from collections.abc import Callable, Collection, Sequence
-from operator import is_
 from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 import numpy as np
@@ -44,7 +42,7 @@ from lineara.staging.capture.guards import Guard
 from lineara.staging.capture.into import Into
 from lineara.staging.capture.outside import refuse_unread
 from lineara.staging.capture.outside_arrays import Reach
-from lineara.staging.capture.quick_calls import Errors, Quick, attached
+from lineara.staging.capture.quick_calls import Errors, Quick, attach
 from lineara.staging.capture.side_effects import line_of_change
 from lineara.staging.control_flow import plain_key
 from lineara.staging.staged_level import is_of_array, weakness
@@ -70,7 +68,6 @@ WAYS_OUT = (
 DEFAULT = "adaptive"  # the engine of programs, outside of `with lineara.engine(...)`
 RECENT = 4  # programs whose forms are tried first
 TRIED = 8  # whole numbers of which each is tried as an input where one has to be a constant
-_one_at_a_time = threading.RLock()  # has a function called by other code
 
 
 class Captured(NamedTuple):
@@ -176,7 +173,7 @@ class Jitted(Remade, Remembers):
                         if q.guard.is_stale():
                             break
                         value = q.staged.called(leaves)
-                        self._attach()
+                        attach(self, Jitted, self.recent)
                         return value
         except OutOfRoom:
             pass
@@ -295,15 +292,7 @@ class Jitted(Remade, Remembers):
 
     def _set_recent(self, recent: tuple[Quick, ...]) -> None:
         self.recent = recent
-        self._attach()
-
-    def _attach(self) -> None:
-        """Be called by what of the recent programs is machine code, if that has changed."""
-        with _one_at_a_time:  # the table that code reads is the one that is held
-            parts = [part for q in self.recent for part in (q.guard.terms, q.staged.direct)]
-            if len(parts) != len(self.parts) or not all(map(is_, parts, self.parts)):
-                self.parts = parts
-                self.table = attached(self, Jitted, self.recent)
+        attach(self, Jitted, self.recent)
 
     def program(self, *args: Any, **kwargs: Any) -> Staged:
         """The program for arguments of this form."""

@@ -7,6 +7,7 @@ containers, which is held from then on.
 
 import functools
 import gc
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from operator import is_
 from types import BuiltinFunctionType
@@ -47,6 +48,21 @@ class Quick(NamedTuple):
     errors: Errors
     guard: Guard
     staged: Staged
+
+
+_one_at_a_time = threading.RLock()  # so that the table that code reads is the one that is held
+
+
+def attach(x: Any, base: type, every: Sequence[Quick], out: Sequence[np.ndarray] = ()) -> None:
+    """Have x called as `attached` says, if its programs have changed; any thread may ask.
+
+    x.parts is what of them is machine code, x.table what has to live as long as that.
+    """
+    with _one_at_a_time:
+        parts = [part for q in every for part in (q.guard.terms, q.staged.direct)]
+        if len(parts) != len(x.parts) or not all(map(is_, parts, x.parts)):
+            x.parts = parts
+            x.table = attached(x, base, every, out)
 
 
 def attached(
@@ -180,4 +196,4 @@ def _bytes(held: bytes) -> Any:
     return call.Block((call.Word(len(held)), call.Word(where), held))  # the last keeps them there
 
 
-__all__ = ["Errors", "Quick", "attached"]
+__all__ = ["Errors", "Quick", "attach", "attached"]
