@@ -395,7 +395,12 @@ def placed_in_a_branch(x, table, at, more, i):
     return np.sum(table[more] * z * z[:, :1])
 
 
-@pytest.mark.parametrize("f", [placed, placed_in_a_branch])
+def placed_together(x, table, at, more, i):
+    """Rows at two arrays of positions, and nothing between these."""
+    return np.sum(table[at] * x * table[more][:, :1]) + x[0, 0] * i
+
+
+@pytest.mark.parametrize("f", [placed, placed_in_a_branch, placed_together])
 @pytest.mark.parametrize("derived", [lambda f: f, lambda f: lineara.grad(f, (0, 1))])
 @pytest.mark.parametrize("first", [5, -5, 7, -8, 2**62, -(2**63)])
 @pytest.mark.parametrize("second", [0, 9])
