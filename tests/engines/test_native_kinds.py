@@ -265,6 +265,22 @@ def test_a_sum_of_float32s_that_lie_apart_is_rounded_once():
     assert abs(product - wide[:, 0] @ wide[:, 1]) <= np.spacing(product)
 
 
+@pytest.mark.parametrize("n", [33, 1003, 100_003, 1_000_003])
+def test_a_long_sum_of_float32s_is_rounded_once(n):
+    """Whatever its length: of the array itself, of products, and of what a region makes."""
+    x = np.full(n, 0.1, np.float32)
+    y = np.sin(x) * x
+
+    def sums(x):
+        return np.sum(x), x @ x, np.mean(x), np.sum(np.sin(x) * x)
+
+    wide = [a.astype(float) for a in (x, y)]
+    exact = wide[0].sum(), wide[0] @ wide[0], wide[0].mean(), wide[1].sum()
+    for ours, value in zip(lineara.jit(sums, engine="native")(x), exact, strict=True):
+        assert ours.dtype == np.float32
+        assert abs(ours - value) <= np.spacing(np.float32(value))
+
+
 def test_a_float32_goes_in_and_out_of_direct_calls():
     def f(x, a):
         return x * np.float32(0.1), a * x, a[0]

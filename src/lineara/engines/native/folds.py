@@ -297,7 +297,7 @@ def of_partial_sums(
     """Call a function of partial sums, which are in memory if it goes on with them."""
     name, t = f"{name}.{kind}", nm.LLVM[kind]
     em.helpers[name] = partial_sums(name, kind, len(places), bool(sums))
-    em.outside(f"llvm.vector.reduce.fadd.v8{kind}", f"{t} ({t}, <8 x {t}>)")
+    em.outside("llvm.vector.reduce.fadd.v8f64", "double (double, <8 x double>)")
     given = ", ".join([f"ptr {p}" for p in (*places, *[sums] * bool(sums))])
     return nm.Num(kind, em.let(f'call {t} @"{name}"({given}, i64 {n})'))
 
@@ -305,16 +305,22 @@ def of_partial_sums(
 def partial_sums(name: str, kind: str, k: int, goes_on: bool) -> str:
     """The function that sums products of k rows: 4 vectors of 8, and what is left one by one.
 
-    If it goes on, the vectors are what memory has, and end there too.
+    Sums are doubles, so that those of many float32s are rounded once.  If it goes on, the vectors
+    are what memory has, and end there too.
     """
     rows, t = "xy"[:k], nm.LLVM[kind]
-    v, near = f"<8 x {t}>", f"align {nm.TYPES[kind].dtype.itemsize}"
+    v, near = "<8 x double>", f"align {nm.TYPES[kind].dtype.itemsize}"
     sums = range(4 if goes_on else 0)
+    is_wide = t == "double"
 
     def product(lines: list[str], of: str, at: str, to: str) -> None:
         for r in rows:
+            read = "v" if is_wide else "r"
+            narrow = of.replace("double", t)
             lines.append(f"  %p{r}{to} = getelementptr inbounds {t}, ptr %{r}, i64 {at}")
-            lines.append(f"  %v{r}{to} = load {of}, ptr %p{r}{to}, {near}")
+            lines.append(f"  %{read}{r}{to} = load {narrow}, ptr %p{r}{to}, {near}")
+            if not is_wide:
+                lines.append(f"  %v{r}{to} = fpext {narrow} %r{r}{to} to {of}")
         if k == 2:
             lines.append(f"  %t{to} = fmul {of} %vx{to}, %vy{to}")
 
@@ -323,8 +329,8 @@ def partial_sums(name: str, kind: str, k: int, goes_on: bool) -> str:
         f'define internal {t} @"{name}"('
         f"{', '.join([f'ptr %{r}' for r in (*rows, *['sums'] * goes_on)])}, i64 %n) {{",
         "start:",
-        *[f"  %q{j} = getelementptr inbounds {t}, ptr %sums, i64 {8 * j}" for j in sums],
-        *[f"  %m{j} = load {v}, ptr %q{j}, {near}" for j in sums],
+        *[f"  %q{j} = getelementptr inbounds double, ptr %sums, i64 {8 * j}" for j in sums],
+        *[f"  %m{j} = load {v}, ptr %q{j}, align 8" for j in sums],
         "  %whole = and i64 %n, -32",
         "  br label %head",
         "head:",
@@ -346,26 +352,27 @@ def partial_sums(name: str, kind: str, k: int, goes_on: bool) -> str:
         "  %next = add i64 %i, 32",
         "  br label %head",
         "last:",
-        *[f"  store {v} %a{j}, ptr %q{j}, {near}" for j in sums],
+        *[f"  store {v} %a{j}, ptr %q{j}, align 8" for j in sums],
         f"  %c0 = fadd {v} %a0, %a1",
         f"  %c1 = fadd {v} %a2, %a3",
         f"  %c = fadd {v} %c0, %c1",
-        f"  %sum = call {t} @llvm.vector.reduce.fadd.v8{kind}({t} -0.0, {v} %c)",
+        f"  %sum = call double @llvm.vector.reduce.fadd.v8f64(double -0.0, {v} %c)",
         "  br label %tail",
         "tail:",
         "  %k = phi i64 [%whole, %last], [%k1, %one]",
-        f"  %s = phi {t} [%sum, %last], [%s1, %one]",
+        "  %s = phi double [%sum, %last], [%s1, %one]",
         "  %some = icmp ult i64 %k, %n",
         "  br i1 %some, label %one, label %end",
         "one:",
     ]
-    product(lines, t, "%k", "e")
+    product(lines, "double", "%k", "e")
     lines += [
-        f"  %s1 = fadd {t} %s, {of}e",
+        f"  %s1 = fadd double %s, {of}e",
         "  %k1 = add i64 %k, 1",
         "  br label %tail",
         "end:",
-        f"  ret {t} %s",
+        *["  ret double %s"] * is_wide,
+        *["  %single = fptrunc double %s to float", "  ret float %single"] * (not is_wide),
         "}",
     ]
     return "\n".join(lines)
@@ -415,10 +422,12 @@ def begun(em: Emitter, e: ir.Prim, x: nm.Arr, t: ArrayType) -> Going:
     if t.shape:
         cell = em.array(t)
     else:
+        kind = "f64" if long else kind
         register = em.at_entry(f"alloca [{n} x {nm.LLVM[kind]}], align 64")
         shape = (n,) if long else ()
-        buffer = nm.Buffer(register, t.dtype.itemsize * n, True)
-        cell = nm.Arr(buffer, ArrayType(shape, t.dtype))
+        dtype = nm.TYPES[kind].dtype
+        buffer = nm.Buffer(register, dtype.itemsize * n, True)
+        cell = nm.Arr(buffer, ArrayType(shape, dtype))
     filled(em, initial(how, kind), cell)
     return Going(e, t, cell, long)
 
