@@ -2,12 +2,12 @@
 
 import json
 import sys
-import time
 import warnings
 from pathlib import Path
 
 import numba
 import numpy as np
+from least import least
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
@@ -29,17 +29,6 @@ PAGES = (audio, biology, control, finance, geometry, graphs, imaging, physics, s
 CALLS, SECONDS = 50, 0.3
 
 
-def least(f, args):
-    """The least microseconds of CPU time of a call."""
-    best, until = float("inf"), time.perf_counter() + SECONDS
-    while time.perf_counter() < until:
-        begun = time.process_time_ns()
-        for _ in range(CALLS):
-            f(*args)
-        best = min(best, (time.process_time_ns() - begun) / CALLS / 1e3)
-    return best
-
-
 def main():
     measured, refused = {}, {}
     warnings.simplefilter("ignore")
@@ -54,7 +43,7 @@ def main():
         if not np.isclose(value, snippet.f(*snippet.args), rtol=1e-9):
             refused[name] = "another value"
             continue
-        measured[name] = least(f, snippet.args)
+        measured[name] = least(f, snippet.args, SECONDS, CALLS)
     print(json.dumps({"measured": measured, "refused": refused}))
 
 

@@ -6,12 +6,11 @@ The functions are the tests' (`tests/gallery`), those that numba compiles unchan
 import json
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import lineara
+
+from .least import least
 
 HERE = Path(__file__).parent
 CALLS, SECONDS = 50, 0.2
@@ -23,17 +22,6 @@ Of each function of `tests/gallery` that `numba.njit` takes as it stands, and th
 there: numba's value, and Lineara's gradient in all its arguments, `jit(grad(f), engine="native")`,
 the whole call. Microseconds; the goal is a gradient in at most {goal:g} times numba's value.
 """
-
-
-def least(f: Callable[..., Any], args: tuple) -> float:
-    """The least microseconds of CPU time of a call."""
-    best, until = float("inf"), time.perf_counter() + SECONDS
-    while time.perf_counter() < until:
-        begun = time.process_time_ns()
-        for _ in range(CALLS):
-            f(*args)
-        best = min(best, (time.process_time_ns() - begun) / CALLS / 1e3)
-    return best
 
 
 def gradients(names: set[str]) -> dict[str, float | str]:
@@ -53,7 +41,7 @@ def gradients(names: set[str]) -> dict[str, float | str]:
         try:
             for _ in range(4):
                 f(*snippet.args)
-            found[name] = least(f, snippet.args)
+            found[name] = least(f, snippet.args, SECONDS, CALLS)
         except lineara.LinearaError as error:
             found[name] = str(error).splitlines()[0]
     return found

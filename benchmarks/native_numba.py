@@ -2,10 +2,10 @@
 
 import json
 import sys
-import time
 
 import numba
 import numpy as np
+from least import least
 
 STEPS = 1_000
 H = 0.01
@@ -81,23 +81,12 @@ def oscillator_gradient(x, y):
     return xb
 
 
-def least(f, *args, seconds=2.0):
-    f(*args)
-    best, until = float("inf"), time.perf_counter() + seconds
-    while time.perf_counter() < until:
-        begun = time.process_time()
-        f(*args)
-        spent = 1e6 * (time.process_time() - begun)
-        best = min(best, spent or best)  # the clock may stand still on a busy machine
-    return best
-
-
 if __name__ == "__main__":
     rows = {}
     for n in map(int, sys.argv[1:]):
         x = np.linspace(0.0999, 0.1001, n)
-        rows[f"fill {n} value"] = least(fill, x)
-        rows[f"fill {n} gradient"] = least(fill_gradient, x)
-    rows["oscillator 1 value"] = least(oscillator, 1.0, 0.5)
-    rows["oscillator 1 gradient"] = least(oscillator_gradient, 1.0, 0.5)
+        rows[f"fill {n} value"] = least(fill, (x,), 2.0)
+        rows[f"fill {n} gradient"] = least(fill_gradient, (x,), 2.0)
+    rows["oscillator 1 value"] = least(oscillator, (1.0, 0.5), 2.0)
+    rows["oscillator 1 gradient"] = least(oscillator_gradient, (1.0, 0.5), 2.0)
     print(json.dumps(rows))
