@@ -104,9 +104,9 @@ def calls_of_a_capture(blocks, folder):
     return calls(lambda: trace(f, x, x))
 
 
-FORMS = {  # and the calls that one takes: a bound of each, with a few that tests before it cause
-    "branch": ("if s > 0.25:\n        s = s * 0.5\n    else:\n        s = s + 1.0", 580),
-    "loop": ("for i in range(len(x)):\n        s = s + x[i] * 0.5", 805),
+FORMS = {  # and the calls that one takes, with some 30 that tests before it may cause
+    "branch": ("if s > 0.25:\n        s = s * 0.5\n    else:\n        s = s + 1.0", 610),
+    "loop": ("for i in range(len(x)):\n        s = s + x[i] * 0.5", 820),
 }
 
 

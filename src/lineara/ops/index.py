@@ -8,6 +8,7 @@ import numpy as np
 
 from lineara.errors import BoundsError, ShapeError, TypeMismatchError
 from lineara.facts.hints import Index, Namespace, Shaped, Value
+from lineara.facts.operand import Operand
 from lineara.facts.primitive import (
     Box,
     Constant,
@@ -216,6 +217,8 @@ def _show_part(part: int | slice) -> str:
             f"{'' if part.start is None else part.start}:{'' if part.stop is None else part.stop}"
         )
         return text if part.step is None else f"{text}:{part.step}"
+    if isinstance(part, Operand) or (isinstance(part, np.ndarray) and part.size > 8):
+        return str(type_of(part))
     return "..." if part is Ellipsis else repr(part)
 
 

@@ -392,6 +392,21 @@ def meshgrid(*xi, copy=True, sparse=False, indexing="xy"):
     return tuple([v.copy() for v in grids] if copy else grids)
 
 
+@implements(np.ix_)
+def ix_(*args):
+    """Positions along axes, each with an axis of its own."""
+    lines = [a if np.size(a) else np.zeros(0, np.intp) for a in map(as_array, args)]
+    if not all([np.ndim(a) == 1 for a in lines]):
+        raise ValueError("Cross index must be 1 dimensional")
+    lines = [np.flatnonzero(a) if a.dtype == bool else a for a in lines]
+    return tuple(
+        [
+            np.reshape(a, [-1 if j == i else 1 for j in range(len(lines))])
+            for i, a in enumerate(lines)
+        ]
+    )
+
+
 @in_place_of(np.fromiter)
 def fromiter(iter: Any, dtype: DType, count: int = -1, **options: Any) -> Any:
     """The values of an iterator, which may be traced."""

@@ -231,10 +231,16 @@ def _ufunc_at(ufunc: Any, target: Any, at: Any, *values: Any) -> None:
             "their derivative; make the array inside the differentiated function"
         )
     if ufunc in (np.add, np.subtract) and not target.known and not target.entered(values[0]):
-        target.w.add_at(at, values[0] if ufunc is np.add else -values[0])
+        target.w.at_each(at, values[0] if ufunc is np.add else -values[0], None)
         return
     if is_basic(at):
         target[at] = ufunc(target[at], *values)
+        return
+    if staged(at if isinstance(at, tuple) else (at,)):
+        ours = declared(ufunc).ours
+        target.w.at_each(
+            at, *(values or (np.zeros(()),)), lambda v, y: ours(v, *[y][: len(values)])
+        )
         return
     flat = flat_positions(at, target.shape)
     values = tuple([registry.foreign[np.broadcast_to].ours(v, flat.shape) for v in values])

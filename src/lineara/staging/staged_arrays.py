@@ -8,7 +8,7 @@ import functools
 import math
 import sys
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,8 +17,9 @@ from lineara.errors import MutationError, StagingError
 from lineara.facts.hints import Index, Leaf, Shaped, Tree, Value
 from lineara.facts.primitive import innermost, op
 from lineara.facts.types import ArrayType, carries_tangents, type_of
+from lineara.linear_a.loops import Scan
 from lineara.linear_a.rules_as_text import Boxed, Emitter
-from lineara.linear_a.syntax import Accum, Put, sampled, zero
+from lineara.linear_a.syntax import Accum, Block, Def, Put, Ret, sampled, zero
 from lineara.ops.index import (
     check_index,
     flat_positions,
@@ -45,6 +46,7 @@ from lineara.tape.strides import (
 )
 from lineara.tape.written_arrays import Part, Written, WrittenView
 
+IN_LINE = 8  # staged positions that are written without a loop
 LITERAL = 64  # elements: a constant up to this size stands in the text, a larger one beside it
 
 
@@ -474,36 +476,43 @@ class Region(WrittenView):
 
     def _spread(self, x: Boxed, at: Any, value: Shaped) -> Boxed:
         """The write at staged positions: one after the other, since one may come twice."""
-        at = _without_ellipsis(at, len(x.shape))
+        part = ArrayType(_shape_at(x.shape, tuple(map(_unboxed, at))), x.dtype)
+        return self._in_turn(x, at, self.fitted(value, part, at))
+
+    def _in_turn(self, x: Boxed, at: Any, y: Boxed, act: Callable[..., Any] | None = None) -> Boxed:
+        """x with its part of y, or act(what is there, the part), at one position after another."""
+        at = _only_positions(at, len(x.shape))
         places = [k for k, p in enumerate(at) if p is not None and not isinstance(p, slice)]
         shape = np.broadcast_shapes(*[np.shape(at[k]) for k in places])
-        masks = [isinstance(at[k], np.ndarray) and at[k].dtype == bool for k in places]
-        if math.prod(shape) > 8 or any(masks):
-            return self._overall(x, at, value)
         together = places == [*range(places[0], places[-1] + 1)]
-        lead = (slice(None),) * (places[0] if together else 0)
-        y = self.fitted(value, ArrayType(_shape_at(x.shape, tuple(map(_unboxed, at))), x.dtype), at)
-        for j in np.ndindex(shape):
-            one = tuple([_place(p, shape, j) if k in places else p for k, p in enumerate(at)])
-            x = put(self.buffer.level.out, x, one, op("index")(y, at=(*lead, *j)))
-        return x
-
-    def _overall(self, x: Boxed, at: Any, value: Shaped) -> Boxed:
-        """The write of one number at many staged positions."""
-        out, at = self.buffer.level.out, tuple(map(_unboxed, at))
-        if type_of(value).shape:
-            raise StagingError(
-                "an array was written at more than 8 staged positions, among which one may come "
-                "twice, and what stays there depends on values; np.add.at adds at such positions, "
-                "and a loop writes one after the other"
-            )
-        hits, ones = (
-            as_box(self.buffer.level, make(shape, np.int64))
-            for make, shape in ((np.zeros, x.shape), (np.ones, _shape_at(x.shape, at)))
+        lead, n = places[0] if together else 0, math.prod(shape)
+        if n <= IN_LINE:
+            for j in np.ndindex(shape):
+                one = tuple([_place(p, shape, j) if k in places else p for k, p in enumerate(at)])
+                x = _with(x, one, op("index")(y, at=(*[slice(None)] * lead, *j)), act)
+            return x
+        level, axes = self.buffer.level, [*range(len(y.shape))]
+        front = axes[lead : lead + len(shape)]
+        if lead:
+            y = op("permute_dims")(y, axes=(*front, *[k for k in axes if k not in front]))
+        given = [as_box(level, at[k]) for k in places]
+        stacks = [v if v.shape == shape else op("broadcast_to")(v, shape=shape) for v in given]
+        stacks.append(y)
+        if len(shape) > 1:
+            stacks = [op("reshape")(v, shape=(n, *v.shape[len(shape) :])) for v in stacks]
+        out = Emitter(level.out.names)
+        out.seek = level.out.seek
+        rows = [ArrayType(v.shape[1:], v.dtype) for v in stacks]
+        formals = [out.box(out.fresh("x", t)) for t in (x.var.type, *rows)]
+        one = dict(zip(places, formals[1:-1], strict=True))
+        made = _with(formals[0], tuple([one.get(k, p) for k, p in enumerate(at)]), formals[-1], act)
+        name = level.name_of_definition("write")
+        block = Block(tuple(out.bindings), Ret((made.var,)))
+        level.add(Def(name, tuple([v.var for v in formals]), (x.var.type,), (), block))
+        args = tuple([v.var for v in (x, *stacks)])
+        return level.out.box(
+            level.out.bind("v", x.var.type, Scan(args, (name,), n, "fwd", 0, 1, 0))
         )
-        hits = out.box(out.bind("hits", hits.var.type, Accum((hits.var, ones.var), at)))
-        y = self.fitted(value, ArrayType((), x.dtype), at)
-        return op("where")(op("not_equal")(hits, 0), y, x)
 
     def _masked(self, x: Boxed, at: Any, value: Shaped) -> Boxed:
         """The write where a staged mask holds."""
@@ -519,21 +528,31 @@ class Region(WrittenView):
         y = self.fitted(value, ArrayType((), x.dtype), at)
         return op("where")(mask, y, x)
 
-    def add_at(self, at: Any, value: Shaped) -> None:
-        """np.add.at: every occurrence of a position adds."""
+    def at_each(self, at: Any, value: Shaped, act: Callable[..., Any] | None) -> None:
+        """Every occurrence of a position adds, or gets act(what is there, its part of value)."""
+        cell = self.buffer
+        at = np.asarray(at) if isinstance(at, list) else at
+        if any(map(_is_staged, _tuple(at))):
+            cell.here().guards("a write", at, self)
+        value = value.now() if isinstance(value, Traced) else value
         self._refuse(value)
-        cell, level = self.buffer, self.buffer.here()
+        level = cell.here()
         steps = self._steps(level)
-        at = _tuple(normal(level.parameter(np.asarray(at) if isinstance(at, list) else at)))
-        shape = _shape_at(self.shape, tuple(map(_unboxed, at)))
-        y = self.fitted(level.entered(value), ArrayType(shape, cell.dtype), at)
+        at = _tuple(normal(level.parameter(at)))
+        where = tuple(map(_unboxed, at))
+        y = level.entered(value)
+        dtype = y.dtype if act else cell.dtype
+        y = self.fitted(y, ArrayType(_shape_at(self.shape, where), dtype), at)
         x = cell.boxed()
         parts = [x]
         for step in steps:
             parts.append(step.taken(parts[-1]))
         last = parts.pop()
-        where = tuple(map(_unboxed, at))
-        made = level.out.box(level.out.bind("v", last.var.type, Accum((last.var, y.var), where)))
+        if act:
+            made = self._in_turn(last, at, y, act)
+        else:
+            leaf = Accum((last.var, y.var), where)
+            made = level.out.box(level.out.bind("v", last.var.type, leaf))
         for step, part in zip(reversed(steps), reversed(parts), strict=True):
             made = step.back(level.out, part, made)
         cell.content = made
@@ -834,14 +853,23 @@ def _is_view(at: Shaped) -> bool:
     return is_basic(tuple([0 if _is_number(p) else p for p in _tuple(at)]))
 
 
-def _without_ellipsis(at: tuple[Any, ...], ndim: int) -> tuple[Any, ...]:
-    """An index with slices in place of `...`."""
+def _only_positions(at: Any, ndim: int) -> tuple[Any, ...]:
+    """An index with slices in place of `...`, and positions in place of plain masks."""
+    at = _tuple(at)
+    masks = [isinstance(p, np.ndarray) and p.dtype == bool for p in at]
+    at = tuple([q for p, m in zip(at, masks, strict=True) for q in (np.nonzero(p) if m else (p,))])
     k = next((k for k, p in enumerate(at) if p is Ellipsis), None)
     if k is None:
         return at
     others = [*at[:k], *at[k + 1 :]]
     whole = (slice(None),) * (ndim - sum([p is not None for p in others]))
     return (*at[:k], *whole, *at[k + 1 :])
+
+
+def _with(x: Boxed, at: tuple[Any, ...], y: Boxed, act: Callable[..., Any] | None) -> Boxed:
+    """x with y, or act(what is there, y), at one position."""
+    y = act(op("index")(x, at=at), y) if act else y
+    return put(x.emitter, x, at, y if y.dtype == x.dtype else op("astype")(y, dtype=x.dtype))
 
 
 def _place(p: Any, shape: tuple[int, ...], j: tuple[int, ...]) -> Any:
