@@ -171,3 +171,70 @@ def test_a_zero_of_exact_numbers_is_theirs(name, number):
     ]
     assert [type(z) for z in zeros] == [number] * 3
     assert zeros == [0, 0, 0]
+
+
+# --- values in programs: the dtypes of NumPy, and in each its largest numbers ---------------------
+
+CODES = "? u1 u2 u4 u8 i1 i2 i4 i8 f2 f4 f8 c8 c16"
+DTYPES = [np.dtype(t) for t in CODES.split()]
+ENGINES = ("interpreter", "native")
+
+
+def numbers(dtype):
+    """Twelve numbers of a dtype; of whole numbers, those whose sums leave it."""
+    if dtype.kind in "iu":
+        most, least = np.iinfo(dtype).max, np.iinfo(dtype).min
+        rows = (most, most - 1, most, 3, 1, most // 2, most, least, most - 3, 2, most // 3, 7)
+        return np.array(rows, dtype).reshape(3, 4)
+    if dtype.kind == "b":
+        return np.arange(12).reshape(3, 4) % 3 > 0
+    parts = np.random.default_rng(0).normal(size=(2, 3, 4)) * 3
+    return (parts[0] + 1j * parts[1] if dtype.kind == "c" else parts[0]).astype(dtype)
+
+
+def assert_as_numpys(f, *args):
+    """Both engines give the values of plain Python, in its dtypes."""
+    plain = f(*args)
+    plain = plain if isinstance(plain, tuple) else (plain,)
+    for engine in ENGINES:
+        found = lineara.jit(f, engine=engine)(*args)
+        found = found if isinstance(found, tuple) else (found,)
+        for value, expected in zip(map(np.asarray, found), map(np.asarray, plain), strict=True):
+            assert (value.dtype, value.shape) == (expected.dtype, expected.shape), engine
+            rough = 8 * np.finfo(expected.dtype).eps if expected.dtype.kind in "fc" else 0
+            np.testing.assert_allclose(value, expected, rtol=rough, err_msg=engine)
+
+
+SOME = np.array([[1, 0, 1, 1], [0, 1, 1, 0], [1, 1, 1, 1]], bool)
+FOUR = np.array([1, 2, 3, 4], np.int8)
+MEANS = {
+    "mean": lambda a: np.mean(a),
+    "rows": lambda a: (np.mean(a, axis=1, keepdims=True), a.mean(axis=(0, 1))),
+    "some": lambda a: np.mean(a, axis=0, where=SOME),
+    "dtypes": lambda a: (np.mean(a, dtype=np.float32), np.var(a, axis=0, dtype=np.float64)),
+    "var": lambda a: (np.var(a), np.std(a)),
+    "free": lambda a: (np.var(a, axis=0, ddof=1, keepdims=True), a.std(axis=-1, ddof=1)),
+    "some squares": lambda a: (np.var(a, axis=1, where=SOME), np.std(a, where=SOME)),
+    "from a mean": lambda a: np.var(a, axis=0, mean=np.mean(a, axis=0, keepdims=True)),
+    "average": lambda a: np.average(a, axis=0, returned=True),
+    "of weights": lambda a: np.average(a, axis=1, weights=FOUR, returned=True),
+    "of single weights": lambda a: np.average(a, axis=1, weights=FOUR.astype(np.float32)),
+    "of itself": lambda a: np.average(a, weights=a, returned=True),
+    "without NaNs": lambda a: (np.nanmean(a), np.nanvar(a, axis=1), np.nanstd(a, axis=0, ddof=1)),
+    "some numbers": lambda a: (np.nanmean(a, axis=0, where=SOME), np.nanvar(a, where=SOME)),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("f", MEANS.values(), ids=MEANS)
+@pytest.mark.filterwarnings("ignore:Casting complex values")
+def test_means_of_every_dtype_are_numpys(f, dtype):
+    assert_as_numpys(f, numbers(dtype))
+
+
+@pytest.mark.parametrize(
+    "dtype", [t for t in DTYPES if t.kind != "b" and t.name[-2:] != "64"], ids=str
+)
+@pytest.mark.parametrize("mode", ["mean", "median"])
+def test_padding_with_a_mean_of_whole_numbers_is_rounded(mode, dtype):
+    assert_as_numpys(lambda a: np.pad(a, (1, 2), mode=mode), numbers(dtype))

@@ -9,7 +9,7 @@ from lineara.facts.hints import Axis, DType, Shaped
 from lineara.facts.primitive import Box, Constant, implements, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.elementwise import root
-from lineara.ops.reduce import freed, given, modulus_squared, per
+from lineara.ops.reduce import dtype_of_mean, freed, given, modulus_squared, per
 from lineara.ops.shape import as_array
 from lineara.ops.value_checks import checked
 
@@ -104,7 +104,8 @@ def _mean(
     """The mean, and of how many elements it is."""
     options = _options(keepdims)
     count = np.sum(_present(a, where), axis=axis, keepdims=options["keepdims"])
-    return per(nansum(a, axis, dtype, where=where, **options), count), count
+    total = nansum(a, axis, dtype_of_mean(a, dtype), where=where, **options)
+    return per(total, count), count
 
 
 @implements(np.nanvar)

@@ -97,9 +97,14 @@ def _run(a: Shaped, axis: int, first: int, step: int, count: int) -> Any:
 _STATISTICS = {
     "maximum": lambda a, axis: registry.foreign[np.max].ours(a, axis, keepdims=True),
     "minimum": lambda a, axis: registry.foreign[np.min].ours(a, axis, keepdims=True),
-    "mean": lambda a, axis: registry.foreign[np.mean].ours(a, axis, keepdims=True),
-    "median": lambda a, axis: median(a, axis, keepdims=True),
+    "mean": lambda a, axis: _rounded(registry.foreign[np.mean].ours(a, axis, keepdims=True), a),
+    "median": lambda a, axis: _rounded(median(a, axis, keepdims=True), a),
 }
+
+
+def _rounded(value: Shaped, a: Shaped) -> Any:
+    """A value that stands in an array of whole numbers: the nearest of them."""
+    return op("rint")(value) if type_of(a).dtype.kind in "iu" else value
 
 
 def _pair(values: Shaped | None, axis: int, ndim: int) -> list[Any]:

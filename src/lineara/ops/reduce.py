@@ -359,8 +359,14 @@ def mean(a, axis=None, dtype=None, out=None, keepdims=False, *, where=None):
     if type_of(a).dtype == np.float16 and not given(dtype):
         wide = mean(a, axis, np.float32, keepdims=keepdims, where=where)
         return op("astype")(wide, dtype=np.dtype(np.float16))
-    total = np_sum(a, axis, dtype, keepdims=keepdims, where=where)
+    total = np_sum(a, axis, dtype_of_mean(a, dtype), keepdims=keepdims, where=where)
     return per(total, _count(a, axis, where, keepdims))
+
+
+def dtype_of_mean(a: Shaped, dtype: DType) -> DType:
+    """The dtype in which NumPy sums for a mean: that asked for, and of whole numbers double."""
+    whole = type_of(a).dtype.kind in "biu" and not given(dtype)
+    return np.dtype(float) if whole else dtype
 
 
 def per(total: Shaped, count: Shaped) -> Any:
@@ -375,7 +381,8 @@ def per(total: Shaped, count: Shaped) -> Any:
 def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
     """Mean over axes, weighted if weights are given."""
     if weights is None:
-        y, scale = mean(a, axis, keepdims=keepdims), float(_count(a, axis))
+        y = mean(a, axis, keepdims=keepdims)
+        scale = type_of(y).dtype.type(_count(a, axis))
     else:
         shape = type_of(a).shape
         along = normal_axes(axis, len(shape), "average")
@@ -383,6 +390,9 @@ def average(a, axis=None, weights=None, returned=False, *, keepdims=False):
         if axis is not None and type_of(weights).shape != shape:
             weights = _weights_along(weights, along, shape)
         weights = op("broadcast_to")(weights, shape=shape)
+        own = type_of(a).dtype
+        into = np.result_type(own, type_of(weights).dtype, float if own.kind in "biu" else own)
+        a, weights = _kept_as(a, into), _kept_as(weights, into)
         scale = np_sum(weights, axis, keepdims=keepdims)
         y = np_sum(a * weights, axis, keepdims=keepdims) / scale
     if not returned:
@@ -401,11 +411,13 @@ def _weights_along(weights: Shaped, axis: tuple[int, ...], shape: tuple[int, ...
     return op("reshape")(ordered, shape=tuple(n if i in axis else 1 for i, n in enumerate(shape)))
 
 
-def _deviation(a: Shaped, axis: int | None, where: Shaped | None, mean: Value | None) -> Any:
+def _deviation(
+    a: Shaped, axis: int | None, dtype: DType, where: Shaped | None, mean: Value | None
+) -> Any:
     """The difference of each element from the mean."""
     if not given(mean):
-        total = np_sum(a, axis, keepdims=True, where=where)
-        mean = per(total, _count(a, axis, where, True))
+        total = np_sum(a, axis, dtype, keepdims=True, where=where)
+        mean = _kept_as(per(total, _count(a, axis, where, True)), type_of(total).dtype)
     return a - mean
 
 
@@ -444,8 +456,8 @@ def var(
     correction=None,
 ):
     """Mean squared distance from the mean."""
-    a = _as(a, dtype)
-    squares = modulus_squared(_deviation(a, axis, where, mean))
+    dtype = dtype_of_mean(a, dtype)
+    squares = modulus_squared(_deviation(a, axis, dtype, where, mean))
     total = np_sum(squares, axis, dtype, keepdims=keepdims, where=where)
     return per(total, _freedom(a, axis, where, keepdims, ddof, correction))
 
