@@ -238,3 +238,23 @@ def test_means_of_every_dtype_are_numpys(f, dtype):
 @pytest.mark.parametrize("mode", ["mean", "median"])
 def test_padding_with_a_mean_of_whole_numbers_is_rounded(mode, dtype):
     assert_as_numpys(lambda a: np.pad(a, (1, 2), mode=mode), numbers(dtype))
+
+
+REDUCING = (np.add, np.multiply, np.maximum, np.minimum, np.fmax, np.bitwise_or, np.logical_and)
+METHODS = {
+    "reduce": lambda u, a, **o: u.reduce(a, axis=1, **o),
+    "accumulate": lambda u, a, **o: u.accumulate(a, axis=1, **o),
+    "reduceat": lambda u, a, **o: (u.reduceat(a, [0, 2, 1], axis=1, **o), u.reduceat(a, [1], **o)),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("ufunc", REDUCING, ids=lambda u: u.__name__)
+@pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
+def test_methods_of_ufuncs_widen_small_whole_numbers_where_numpy_does(method, ufunc, dtype):
+    a = numbers(dtype)
+    if dtype.kind in "fc" and (ufunc is np.bitwise_or or "logical" in ufunc.__name__):
+        return  # of whole numbers and truths
+    assert_as_numpys(lambda a: method(ufunc, a), a)
+    if "logical" not in ufunc.__name__:
+        assert_as_numpys(lambda a: method(ufunc, a, dtype=dtype), a)

@@ -477,7 +477,7 @@ def std(*args, **options):
 def np_cumsum(a, axis=None, dtype=None, out=None):
     """Running sum along an axis."""
     a, axis = line(_as(a, dtype), axis, "cumsum")
-    return cumsum(a, axis=axis)
+    return _kept_as(cumsum(a, axis=axis), dtype)
 
 
 @implements(np.cumprod)

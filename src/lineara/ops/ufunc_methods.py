@@ -11,7 +11,7 @@ from lineara.facts.hints import DType, Shaped, Value
 from lineara.facts.primitive import Box, op, registry
 from lineara.facts.types import type_of
 from lineara.ops.index import line, take_along_axis
-from lineara.ops.reduce import given, reduced_axes, running
+from lineara.ops.reduce import given, reduced_axes, running, wide
 from lineara.ops.shape import as_array, normal_axis
 
 WHOLE = {  # ufunc -> the NumPy function that does the same
@@ -25,6 +25,7 @@ WHOLE = {  # ufunc -> the NumPy function that does the same
     },
     "accumulate": {np.add: np.cumsum, np.multiply: np.cumprod},
 }
+WIDENED = (np.add, np.multiply)  # of small whole numbers, in 64 bits unless dtype= says
 NOTHING: dict[np.ufunc, float] = {  # associative ufunc -> its neutral value
     np.multiply: 1.0,
     np.maximum: -np.inf,
@@ -63,11 +64,13 @@ def reduce_(
     """np.ufunc.reduce: one value for each line along the axes."""
     whole = WHOLE["reduce"].get(ufunc)
     options = {"initial": initial} if given(initial) else {}
+    if ufunc in WIDENED:
+        options |= {} if dtype is None else {"dtype": dtype}
+    else:
+        a = _as(a, dtype)
     if whole is not None:
         options |= {} if where is True else {"where": where}
-        options |= {} if dtype is None else {"dtype": dtype}
         return registry.foreign[whole].ours(a, axis=axis, keepdims=keepdims, **options)
-    a = _as(a, dtype)
     nothing = NOTHING | (ON_THE_RIGHT if options else {})
     if where is not True:
         if ufunc not in nothing:
@@ -172,8 +175,8 @@ def reduceat(
     dtype: DType = None,
 ) -> Any:
     """np.ufunc.reduceat: the reductions of the slices that begin at the indices."""
-    if ufunc is np.add and dtype is None and type_of(a).dtype.kind == "b":
-        dtype = np.dtype(int)  # it counts
+    if ufunc in WIDENED and dtype is None:
+        dtype = wide(type_of(a).dtype)
     a, axis = line(_as(a, dtype), axis, f"{ufunc.__name__}.reduceat")
     n, lead = type_of(a).shape[axis], (slice(None),) * axis
     starts = np.asarray(indices).astype(int)
@@ -185,16 +188,14 @@ def reduceat(
     stops = np.where(stops > starts, stops, starts + 1)
     if ufunc is not np.add:
         parts = zip(starts.tolist(), stops.tolist(), strict=True)
-        results = [_one(ufunc, a[(*lead, slice(i, j))], axis) for i, j in parts]
+        results = [
+            reduce_(ufunc, a[(*lead, slice(i, j))], axis, dtype, keepdims=True) for i, j in parts
+        ]
         return op("concat")(*results, axis=axis)
     read = np.concatenate([np.arange(i, j) for i, j in zip(starts, stops, strict=True)])
     part = np.repeat(np.arange(starts.size), stops - starts)
     shape = (*type_of(a).shape[:axis], starts.size, *type_of(a).shape[axis + 1 :])
     return op("scatter")(op("index")(a, at=(*lead, read)), at=(*lead, part), shape=shape)
-
-
-def _one(ufunc: np.ufunc, a: Shaped, axis: int) -> Any:
-    return reduce_(ufunc, a, axis, keepdims=True)
 
 
 def outer(ufunc: np.ufunc, a: Value, b: Value) -> Any:
@@ -206,7 +207,8 @@ def outer(ufunc: np.ufunc, a: Value, b: Value) -> Any:
 
 
 def _as(a: Shaped, dtype: DType) -> Any:
-    return a if dtype is None else op("astype")(a, dtype=np.dtype(dtype))
+    same = dtype is None or type_of(a).dtype == np.dtype(dtype)
+    return a if same else op("astype")(a, dtype=np.dtype(dtype))
 
 
 METHODS: dict[str, Callable[..., Any]] = {
