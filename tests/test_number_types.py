@@ -258,3 +258,31 @@ def test_methods_of_ufuncs_widen_small_whole_numbers_where_numpy_does(method, uf
     assert_as_numpys(lambda a: method(ufunc, a), a)
     if "logical" not in ufunc.__name__:
         assert_as_numpys(lambda a: method(ufunc, a, dtype=dtype), a)
+
+
+def of_every_kind(dtype):
+    """Numbers of a dtype; of floats both zeros, both ends, no number and what is near a whole."""
+    if dtype.kind != "f":
+        return np.array([0, 1, 2, 5, 100]).astype(dtype)
+    ends = [np.inf, -np.inf, np.nan, np.finfo(dtype).max, np.finfo(dtype).tiny]
+    return np.array([0.0, -0.0, 2.0, -2.0, 2.5, -2.5, -0.25, 3e-8, -3e-8, *ends], dtype)
+
+
+@pytest.mark.parametrize("dtype", [t for t in DTYPES if t.kind != "c"], ids=str)
+def test_parts_of_numbers_are_numpys_with_the_signs_of_their_zeros(dtype):
+    x = of_every_kind(dtype)
+    for engine in ENGINES:
+        for part, expected in zip(lineara.jit(np.modf, engine=engine)(x), np.modf(x), strict=True):
+            assert part.dtype == expected.dtype
+            np.testing.assert_array_equal(part, expected)
+            np.testing.assert_array_equal(np.signbit(part), np.signbit(expected))
+
+
+@pytest.mark.parametrize("x", [np.inf, -np.inf, -0.0, -2.0, 2.5])
+def test_the_fraction_of_a_number_has_slope_1(x):
+    def f(x):
+        return np.modf(x)[0]
+
+    for of in (lineara.value_and_grad(f), lineara.jit(lineara.value_and_grad(f))):
+        value, slope = of(np.float64(x))
+        assert (value, np.signbit(value), slope) == (f(x), np.signbit(f(x)), 1.0)

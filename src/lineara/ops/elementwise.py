@@ -370,9 +370,7 @@ for _function, _ours in {np.conjugate: conj, np.real: real, np.imag: imag}.items
 ldexp: Elementwise = elementwise("ldexp", lambda y, x, w: exp2(w), lambda y, x, w: 0, host=True)
 nextafter: Elementwise = elementwise("nextafter", lambda y, x, w: 1, lambda y, x, w: 0)
 
-fraction: Elementwise = elementwise(
-    "fraction", lambda y, x: 1, array=lambda x: np.modf(x)[0], host=True
-)
+fraction: Elementwise = elementwise("fraction", lambda y, x: 1, array=lambda x: np.modf(x)[0])
 # the parts of cmath.rect(x, w)
 rect_real: Elementwise = elementwise(
     "rect_real",
@@ -395,6 +393,7 @@ _ELSEWHERE: dict[str, Any] = {
     "power": lambda xp, x, w: xp.pow(x, w),
     "fabs": lambda xp, x: xp.abs(x),
     "exp2": lambda xp, x: xp.pow(2.0, x),
+    "fraction": lambda xp, x: xp.copysign(xp.where(xp.trunc(x) == x, 0.0, x - xp.trunc(x)), x),
     "logaddexp2": lambda xp, x, w: xp.logaddexp(x * math.log(2), w * math.log(2)) / math.log(2),
     "deg2rad": lambda xp, x: x * (math.pi / 180),
     "rad2deg": lambda xp, x: x * (180 / math.pi),

@@ -84,7 +84,8 @@ def heaviside(x1, x2):
 @implements(np.modf, math.modf)
 def modf(x):
     """The fractional part, with slope 1, and the integer part, which is locally constant."""
-    return x - trunc(x), trunc(x)
+    part = op("fraction")(x)
+    return part, op("astype")(trunc(x), dtype=type_of(part).dtype)
 
 
 @implements(np.divmod)

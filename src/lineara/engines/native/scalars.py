@@ -272,6 +272,17 @@ def intrinsic(name: str, arity: int = 1) -> Rule:
     return rule
 
 
+def fraction(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
+    """What rounding to zero takes from a float, with its sign; of an infinity nothing."""
+    whole = intrinsic("trunc")(em, kind, args)
+    if whole is None:
+        return None
+    t, x, w = LLVM[kind], em.text(args[0]), em.text(whole)
+    is_whole, part = em.let(f"fcmp oeq {t} {x}, {w}"), em.let(f"fsub {t} {x}, {w}")
+    y = Num(kind, em.let(f"select i1 {is_whole}, {t} 0.0, {t} {part}"))
+    return intrinsic("copysign", 2)(em, kind, [y, args[0]])
+
+
 def sign(em: Emitter, kind: str, args: Sequence[Num]) -> Num | None:
     """1, 0 or -1; x itself where it is no number."""
     y = x = em.text(args[0])
@@ -472,6 +483,7 @@ RULES: dict[str, Rule] = {
     "floor": intrinsic("floor"),
     "ceil": intrinsic("ceil"),
     "trunc": intrinsic("trunc"),
+    "fraction": fraction,
     "rint": intrinsic("rint"),
     "sign": sign,
     "isnan": is_a("uno"),
