@@ -184,7 +184,8 @@ def drawn(rng: random.Random, like: Any) -> tuple[Any, bool]:
     if isinstance(like, np.ndarray):
         if kind < 0.4:
             return rng.choice(GOOD)(like), True
-        return rng.choice(BAD)(like) if kind < 0.8 else rng.choice(NO_NUMBERS + NUMBERS), False
+        with np.errstate(all="ignore"):  # casts of what is not finite
+            return rng.choice(BAD)(like) if kind < 0.8 else rng.choice(NO_NUMBERS + NUMBERS), False
     if kind < 0.4:
         return type(like)(rng.choice([-2, -1, 0, 1, 3, 4])), True
     return (rng.choice(NUMBERS) if kind < 0.7 else rng.choice(NO_NUMBERS)), False

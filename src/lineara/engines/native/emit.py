@@ -6,7 +6,7 @@ code.
 
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -258,10 +258,34 @@ class Emitter(Memory):
             args.clear()
             at.clear()
             return self.call(e.functions[0], given, wanted)
+        if isinstance(e, ir.Accum | ir.Put) and e.args[0] in dead:
+            self.set_apart(args, env)
         self.free = free
         values = self.leaf(e, args, at, types, dead, wanted)
         self.free = False  # for whoever asked: a region writes lines of arrays next
         return values
+
+    def set_apart(self, args: list[nm.Held], env: dict[ir.Var, nm.Held]) -> None:
+        """Copy the parts of the first array that live on, where only they hold it: it is written.
+
+        So a round that reads a row and writes another costs two rows, and not all of them.
+        """
+        whole = args[0]
+        if not isinstance(whole, nm.Arr) or not self.is_whole(whole):
+            return
+
+        def parts(values: Iterable[tuple[Any, nm.Held]]) -> list[tuple[Any, nm.Arr]]:
+            arrays = [(k, x) for k, x in values if isinstance(x, nm.Arr)]
+            return [(k, x) for k, x in arrays if x.buffer is whole.buffer]
+
+        living, given = parts(env.items()), parts([*enumerate(args)][1:])
+        held = [x for frame in self.frames for x in frame if whole.buffer in nm.buffers(x)]
+        size = sum([x.type.size for _, x in (*living, *given)])
+        if len(held) != len(living) or 2 * size > whole.type.size:
+            return
+        with self.kept(args):
+            env |= {v: self.copied(x) for v, x in living}
+            args[1:] = [self.copied(x) if (i, x) in given else x for i, x in enumerate(args)][1:]
 
     def is_free(self, e: ir.Leaf) -> bool:
         """Whether a leaf calculates with cotangents, whose rounding is free."""

@@ -291,16 +291,23 @@ class Memory(Code):
         with self.kept(ordered):
             for i, x in enumerate(ordered):
                 if isinstance(x, nm.Arr) and x.strides is not None:
-                    copied = self.array(x.type)._replace(lay=x.lay)
-                    self.copy(x, copied)
-                    ordered[i] = copied
+                    ordered[i] = self.copied(x)
         return ordered
+
+    def copied(self, array: nm.Arr) -> nm.Arr:
+        """The same numbers in C order, in memory of their own."""
+        made = self.array(array.type)._replace(lay=array.lay)
+        self.copy(array, made)
+        return made
+
+    def is_whole(self, array: nm.Arr) -> bool:
+        """Whether an array is all of its memory, in C order, and that may be written."""
+        nbytes = array.type.size * array.type.dtype.itemsize
+        return nbytes == array.buffer.nbytes and array.strides is None and array.buffer.written
 
     def is_left(self, array: nm.Arr) -> bool:
         """Whether all memory of an array may be written, since nobody holds it any more."""
-        whole = array.type.size * array.type.dtype.itemsize == array.buffer.nbytes
-        whole = whole and array.strides is None and array.buffer.written
-        return whole and not self.is_held(array.buffer)
+        return self.is_whole(array) and not self.is_held(array.buffer)
 
     def over(self, args: Sequence[nm.Held], t: ArrayType) -> nm.Arr:
         """An array for what is made of arguments place by place: over one that is left, or new."""
@@ -318,9 +325,7 @@ class Memory(Code):
         if mine and self.is_left(array):
             return array
         with self.kept([array]):
-            copied = self.array(array.type)
-        self.copy(array, copied)
-        return copied
+            return self.copied(array)._replace(lay=nm.C)
 
     @contextmanager
     def each(self, n: int | str, rolled: bool = False) -> Iterator[nm.Num]:

@@ -157,7 +157,7 @@ def located(text: str, name: str) -> tuple[str, list[str]]:
         elif row.startswith(f"  {LISTED}"):
             lines.append(row.strip().removeprefix(LISTED))
             facts.append(f"!DILocation(line: {len(lines)}, scope: !{function})")
-        elif row.startswith("  ") and function:
+        elif row.startswith("  ") and row.strip() and function:
             row += f", !dbg !{len(facts) - 1}"
         out.append(row)
     named = ["!llvm.dbg.cu = !{!0}", "!llvm.module.flags = !{!1}"]

@@ -57,9 +57,10 @@ def of_vectors(address: int, compiler: Compiler) -> Any:
 def called(address: int, x: np.ndarray) -> np.ndarray:
     """What the loop at an address makes of some numbers."""
     y = np.empty_like(x)
-    places, n = np.array([x.ctypes.data, y.ctypes.data]), np.array([x.size])
+    places, sizes = np.array([x.ctypes.data, y.ctypes.data]), np.array([x.size])
+    strides = np.array([8, 8])  # held: another thread may run during the call, and take its memory
     loop = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(address)
-    loop(places.ctypes.data, n.ctypes.data, np.array([8, 8]).ctypes.data, None)
+    loop(places.ctypes.data, sizes.ctypes.data, strides.ctypes.data, None)
     return y
 
 
