@@ -142,3 +142,90 @@ def test_what_does_not_fit_at_positions_is_told():
         "write: f64[3] does not fit at [i64[12], :2] of an array of shape (4, 3): it has the "
         "shape (3,), not (12, 2)"
     )
+
+
+DTYPES = np.typecodes["AllInteger"][:8] + "?fdFD"
+
+
+@pytest.mark.parametrize("of", DTYPES)
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.filterwarnings("ignore:Casting complex", "ignore:invalid value", "ignore:overflow")
+def test_each_turn_of_at_is_rounded_to_the_dtype_of_the_array(dtype, of):
+    z, v = np.array([3, -3, 5, 1]).astype(dtype), np.array([1.6, -0.5, -0.5, 2, 100, -128])
+    v, places = v.astype(of), [0, 1, 1, 2, -1, 1]
+
+    for ufunc in (np.add, np.subtract, np.multiply, np.maximum):
+
+        def staged(z, i, v, ufunc=ufunc):
+            z = np.array(z)
+            ufunc.at(z, i, v)
+            return z
+
+        def constant(z, v, ufunc=ufunc):
+            z = np.array(z)
+            ufunc.at(z, places, v)
+            return z
+
+        try:
+            expected = constant(z, v)
+        except TypeError:  # the negative of booleans
+            for f, args in ((staged, (z, np.array(places), v)), (constant, (z, v))):
+                with pytest.raises(TypeError):
+                    lineara.jit(f)(*args)
+        else:
+            for f, args in ((staged, (z, np.array(places), v)), (constant, (z, v))):
+                np.testing.assert_array_equal(lineara.jit(f)(*args), expected, strict=True)
+
+
+MASKED = {
+    "rows": lambda z, x: z.__setitem__(z[:, 0, 0] > 1, x[0, 0, 0]),
+    "rows, a row": lambda z, x: z.__setitem__(z[:, :, 0] > 1, x[1, 2]),
+    "rows and ...": lambda z, x: z.__setitem__((z[:, 0, 0] > 1, ...), np.ones((4, 4)) * x[1]),
+    "columns": lambda z, x: z.__setitem__((slice(None), z[0, :, 0] > 1), 2.0),
+    "columns and :": lambda z, x: z.__setitem__(
+        (slice(None), z[0, :, 0] > 1, slice(None)), x[0, 0]
+    ),
+    "the last axis": lambda z, x: z.__setitem__((..., z[0, 0] > 1), 2.0),
+    "all": lambda z, x: z.__setitem__(z > 1, x[0, 0, :1]),
+    "all, added": lambda z, x: np.add.at(z, z > 1, x[0, 0, 0]),
+    "all, the larger": lambda z, x: np.maximum.at(z, z > 1, 1.2 * x[0, 0, 0]),
+    "of a view": lambda z, x: z[::-1].T.__setitem__(z[0, 0] > 1, 3.0),
+}
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_a_mask_of_whole_axes_is_written(name):
+    def written(x):
+        z = 2.0 * x
+        MASKED[name](z, x)
+        return z
+
+    def weighted(x):
+        return (written(x) * WEIGHTS).sum()
+
+    x = np.random.default_rng(1).uniform(0.1, 1.0, (4, 4, 4))
+    assert np.array_equal(lineara.jit(written)(x), written(x))
+    eager = lineara.grad(weighted)(x)
+    np.testing.assert_allclose(lineara.jit(lineara.grad(weighted))(x), eager, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda z: z.__setitem__(z[:, 0] > 0, np.ones((1, 3))),
+        lambda z: z.__setitem__((z[:, 0] > 0, 0), 1.0),
+        lambda z: z.__setitem__(z[0] > 0, 1.0),
+    ],
+)
+def test_a_mask_of_which_values_tell_what_is_written_is_refused(write):
+    def written(x):
+        z = 2.0 * x
+        write(z)
+        return z
+
+    with pytest.raises(lineara.errors.StagingError) as e:
+        lineara.jit(written)(np.arange(12.0).reshape(4, 3) - 5)
+    assert e.value.message == (
+        "where a staged mask of whole axes holds, what is the same in all places may be written, "
+        "as one number; for an array of values use np.where(mask, values, array)"
+    )

@@ -98,7 +98,7 @@ def sampled(params: object, at: dict[Any, Any] | None = None, place: bool = Fals
         assert isinstance(t, ArrayType)
         if t.dtype.kind == "b":
             raise ShapeError(
-                f"how much the mask {params!r} picks depends on values, and a type has a fixed "
+                "how much a staged mask picks depends on values, and a type has a fixed "
                 "shape; where(c, a, b) chooses without counting, and a written mask is fine"
             )
         shape = [(at or {}).get(n, n) for n in t.shape]

@@ -230,7 +230,15 @@ def _ufunc_at(ufunc: Any, target: Any, at: Any, *values: Any) -> None:
             f"np.{ufunc.__name__}.at writes traced values into a plain array, which cannot hold "
             "their derivative; make the array inside the differentiated function"
         )
-    if ufunc in (np.add, np.subtract) and not target.known and not target.entered(values[0]):
+    if isinstance(at, Array | np.ndarray) and at.dtype.kind == "b":  # each place once
+        target[at] = ufunc(target[at], *values)
+        return
+    sums = ufunc in (np.add, np.subtract) and target.dtype.kind in "iufc"
+    if sums and np.result_type(target, values[0]) == target.dtype:
+        values = (values[0].astype(target.dtype),)
+    else:
+        sums = False  # what is added is rounded to the array's dtype at each turn
+    if sums and not target.known and not target.entered(values[0]):
         target.w.at_each(at, values[0] if ufunc is np.add else -values[0], None)
         return
     if is_basic(at):
@@ -244,7 +252,7 @@ def _ufunc_at(ufunc: Any, target: Any, at: Any, *values: Any) -> None:
         return
     flat = flat_positions(at, target.shape)
     values = tuple([registry.foreign[np.broadcast_to].ours(v, flat.shape) for v in values])
-    if ufunc in (np.add, np.subtract):
+    if sums:
         places, which = np.unique(flat, return_inverse=True)
         summed = op("scatter")(values[0], at=(which.reshape(flat.shape),), shape=places.shape)
         index = np.unravel_index(places, target.shape)

@@ -515,18 +515,27 @@ class Region(WrittenView):
         )
 
     def _masked(self, x: Boxed, at: Any, value: Shaped) -> Boxed:
-        """The write where a staged mask holds."""
-        mask, t = at[0], type_of(value)
-        whole = len(at) == 1 and isinstance(mask, Boxed) and mask.shape == x.shape
-        if whole and t.shape == (1,):
-            value = op("reshape")(value, shape=())
-        elif not whole or t.shape:
+        """The write where a staged mask of some axes holds: of what is the same in all places."""
+        k = next(k for k, p in enumerate(at) if isinstance(p, Boxed) and p.dtype.kind == "b")
+        mask, others = at[k], (*at[:k], *at[k + 1 :])
+        whole = [p for p in others if p is not Ellipsis]
+        lead = k if Ellipsis not in at[:k] else len(x.shape) - len(mask.shape) - len(at[k + 1 :])
+        rest = x.shape[lead + len(mask.shape) :]
+        fits = all([isinstance(p, slice) and p == slice(None) for p in whole])
+        fits = fits and x.shape[lead : lead + len(mask.shape)] == mask.shape
+        t = type_of(value)
+        if t.shape == (1,):
+            value, t = op("reshape")(value, shape=()), ArrayType((), t.dtype)
+        if not fits or len(t.shape) > len(rest):
             raise StagingError(
-                "where a staged mask holds, one number may be written; "
-                "for an array of values use np.where(mask, values, array)"
+                "where a staged mask of whole axes holds, what is the same in all places may be "
+                "written, as one number; for an array of values use np.where(mask, values, array)"
             )
-        y = self.fitted(value, ArrayType((), x.dtype), at)
-        return op("where")(mask, y, x)
+        y = self.fitted(value, ArrayType(rest if t.shape else (), x.dtype), at)
+        if mask.shape != x.shape:
+            mask = op("reshape")(mask, shape=(*[1] * lead, *mask.shape, *[1] * len(rest)))
+            mask = op("broadcast_to")(mask, shape=x.shape)
+        return op("where")(mask, op("broadcast_to")(y, shape=x.shape) if y.shape else y, x)
 
     def at_each(self, at: Any, value: Shaped, act: Callable[..., Any] | None) -> None:
         """Every occurrence of a position adds, or gets act(what is there, its part of value)."""
