@@ -46,7 +46,7 @@ from lineara.tape.strides import (
 )
 from lineara.tape.written_arrays import Part, Written, WrittenView
 
-IN_LINE = 8  # staged positions that are written without a loop
+IN_LINE = 2  # staged positions that are written without a loop
 LITERAL = 64  # elements: a constant up to this size stands in the text, a larger one beside it
 
 
