@@ -39,7 +39,8 @@ measured as it stands: `native` is `lineara.jit(gradient, engine="native")`, the
 the gradient without `jit`. C++ is value and adjoint by hand under g++ -O3 -march=native. JAX is the
 best rewrite (`lax.scan`, `vmap`) under `jax.jit`; torch and autograd run eagerly. For `ba` the
 gradient is the sparse Jacobian, built in the timed function. Every gradient agrees with the C++ to
-1e-9 of its largest number before anything is measured; what does not run says why below the tables.
+1e-9 of its largest number before anything is measured; what native code does not run says why below
+the tables. A dash of torch or autograd: the problem was not written for it.
 
 Ratios first: below 1 is faster than what stands behind the stroke. Then microseconds of CPU time,
 the least of many runs that took turns. The first call is what capture, the passes and LLVM take,
