@@ -1,5 +1,6 @@
 """Numbers beside float64: what keeps its precision, what is a constant, what is refused."""
 
+import math
 from decimal import Decimal
 from fractions import Fraction
 
@@ -286,3 +287,80 @@ def test_the_fraction_of_a_number_has_slope_1(x):
     for of in (lineara.value_and_grad(f), lineara.jit(lineara.value_and_grad(f))):
         value, slope = of(np.float64(x))
         assert (value, np.signbit(value), slope) == (f(x), np.signbit(f(x)), 1.0)
+
+
+RUNNING = {
+    "cumprod": lambda a: (np.cumprod(a), np.cumprod(a, axis=0), a.cumprod(axis=1)),
+    "accumulate": lambda a: np.multiply.accumulate(a, axis=1),
+    "without NaNs": lambda a: np.nancumprod(a, axis=0),
+    "of a dtype": lambda a: np.cumprod(a, axis=1, dtype=a.dtype),
+    "of doubles": lambda a: np.cumprod(
+        a.T, axis=0, dtype=complex if a.dtype.kind == "c" else float
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("f", RUNNING.values(), ids=RUNNING)
+@pytest.mark.filterwarnings("ignore:(overflow|invalid value)")
+def test_running_products_are_numpys_to_the_last_bit(f, dtype):
+    special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-30, 1e30, -1.0, 1.1]
+    drawn = (
+        np.random.default_rng(0).choice(special, (30, 4)) if dtype.kind in "fc" else [[7] * 4] * 9
+    )
+    for a in (numbers(dtype), np.asarray(drawn).astype(dtype), np.full((2, 40), 1.1).astype(dtype)):
+        plain = f(a) if isinstance(f(a), tuple) else (f(a),)
+        for options in ({"engine": "interpreter"}, {"engine": "native"}, {"exact": True}):
+            result = lineara.jit(f, **options)(a)
+            for y, expected in zip(result if len(plain) > 1 else (result,), plain, strict=True):
+                assert y.dtype == expected.dtype
+                np.testing.assert_array_equal(y, expected, str(options))
+                if dtype.kind in "f":
+                    number = ~np.isnan(expected)
+                    assert np.all(np.signbit(y[number]) == np.signbit(expected[number]))
+
+
+def slopes_of_running_products(x, weights):
+    """The gradient of the weighted sum of running products, in exact numbers."""
+    x, weights = [[Fraction(v) for v in row] for row in (x, weights)]
+    exact = []
+    for j in range(len(x)):
+        others = [*x[:j], Fraction(1), *x[j + 1 :]]
+        exact.append(sum(weights[i] * math.prod(others[: i + 1]) for i in range(j, len(x))))
+    return [float(v) for v in exact]
+
+
+FACTORS = [
+    [1.5, -0.5, 2.0, 0.25, 3.0],
+    [0.0, 2.0, 0.0, 3.0, -1.0],
+    [2.0, -0.0, 5.0, 0.5, 1.5],
+    [1e-150, 1e-140, 1e150, 1e145, 3.0],
+    [1e200, 1e100, 1e-200, 1e-100, 0.0],
+    [7.0],
+]
+
+
+@pytest.mark.parametrize("x", FACTORS, ids=repr)
+@pytest.mark.parametrize("how", [np.cumprod, np.multiply.accumulate], ids=["cumprod", "accumulate"])
+def test_slopes_of_running_products_are_right_where_factors_are_zero_or_far_apart(how, x):
+    weights = np.arange(1.0, 1 + len(x))
+    slope = lineara.grad(lambda v: np.sum(how(v) * weights))
+    expected = slopes_of_running_products(x, weights)
+    for of in (slope, *[lineara.jit(slope, engine=engine) for engine in ENGINES]):
+        np.testing.assert_allclose(of(np.array(x)), expected, rtol=1e-13)
+
+
+def test_what_comes_after_an_infinity_leaves_the_slopes_before_it():
+    x = np.array([2.0, 3.0, np.inf, np.nan])
+    slope = lineara.grad(lambda v: np.cumprod(v)[1])
+    for of in (slope, *[lineara.jit(slope, engine=engine) for engine in ENGINES]):
+        np.testing.assert_array_equal(of(x)[:2], [3.0, 2.0])
+
+
+def test_second_derivatives_of_running_products_are_differences_of_first_ones():
+    x, v, step = np.array([1.5, -0.5, 2.0, 0.25]), np.array([0.3, 1.0, -2.0, 0.7]), 1e-6
+    slope = lineara.grad(lambda x: np.sum(np.sin(np.cumprod(x))))
+    expected = (slope(x + step * v) - slope(x - step * v)) / (2 * step)
+    second = lineara.hessian(lambda x: np.sum(np.sin(np.cumprod(x))))
+    for of in (second, *[lineara.jit(second, engine=engine) for engine in ENGINES]):
+        np.testing.assert_allclose(of(x) @ v, expected, rtol=1e-7)

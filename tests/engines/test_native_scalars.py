@@ -206,6 +206,23 @@ def test_running_sums(axis, shape):
         assert NATIVE.sites(program, called) == 0
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2])
+@pytest.mark.parametrize("shape", [(3, 4, 5), (1, 7, 2), (6, 1, 1), (0, 2, 3), (2, 3, 0)])
+def test_running_products_and_their_derivatives(axis, shape):
+    x = np.random.default_rng(1).normal(size=shape)
+
+    def total(x):
+        y = np.cumprod(x, axis=axis)
+        return np.sum(y * y * y)
+
+    program, called = same(lambda x: np.cumprod(x.T, axis=axis), x)
+    assert NATIVE.sites(program, called) == 0
+    slope = lineara.grad(total)
+    program, called, _ = of(slope, x)
+    assert NATIVE.sites(program, called) == 0
+    np.testing.assert_allclose(lineara.jit(slope, engine="native")(x), slope(x), rtol=1e-13)
+
+
 @pytest.mark.parametrize(("axis", "loops"), [(0, 3), (1, 2)])
 def test_running_sums_go_through_memory_once(axis, loops):
     """Row by row where the rows are summed, else all lines at a time."""

@@ -348,6 +348,13 @@ def cumsum(dtype):
     return [array(dtype, *dims(2, 0))], [0], params
 
 
+def recurrence(dtype):
+    m, n = dims(2)
+    params = {"axis": int(rng.integers(2)), "reverse": bool(rng.integers(2))}
+    between = (m - 1, n) if params["axis"] == 0 else (m, n - 1)
+    return [array(dtype, *between), array(dtype, m, n)], [1], params
+
+
 def linear_solve(dtype):
     n, k = dims(2)
     a, b = [((n, n), (n, k)), ((2, n, n), (n, k)), ((n, n), (2, n, k))][rng.integers(3)]
@@ -489,7 +496,7 @@ OPERATORS = {f.__name__.rstrip("_"): f for f in (
     cumsum, checkpoint_name, linear_solve, linear_triangular, linear_cholesky, fft, rfft, irfft,
     waves, matmul, einsum, convolve, correlate, multiply, add, linear_sylvester, linear_banded,
     sparse_product, products_at, linear_sparse_solve, convolve_all, correlate_inside,
-    linear_recursion, of_parts,
+    linear_recursion, of_parts, recurrence,
 )} | dict.fromkeys((f"linear_{f}" for f in (
     "expm", "logm", "sqrtm", "cosm", "sinm", "tanm", "coshm", "sinhm", "tanhm",
 )), tangent_of_function) | dict.fromkeys(("conj", "real", "imag"), alone) | {
@@ -604,6 +611,7 @@ EXACT = [
     ("divide", z, x), ("divide", 1.0, z), ("negative", z), ("square", z),
     ("reciprocal", z), ("abs", z), ("maximum", z, x), ("where", mask, x, z), ("keep", x, mask),
     ("sum", T, over(1)), ("cumsum", T, {"axis": 1}), ("prod", holes, over(1)),
+    ("cumprod", holes, {"axis": 1}),
     ("max", ties, over(1)), ("matmul", A, B), ("matmul", T, U), ("matmul", x, z),
     ("einsum", A, B, {"subscripts": "ij,jk->ki"}), ("index", A, {"at": np.array([2, 0, 2])}),
     ("scatter", x, {"at": np.array([2, 0, 2]), "shape": (4,)}), ("concat", A, A[:1], {"axis": 0}),

@@ -16,6 +16,8 @@ from lineara.facts.primitive import (
     General,
     Linear,
     aligned,
+    batch_size,
+    conjugate,
     implements,
     lost,
     op,
@@ -23,7 +25,7 @@ from lineara.facts.primitive import (
     reals,
 )
 from lineara.facts.types import ArrayType, is_complex, type_of
-from lineara.ops.elementwise import multiply, real_dtype, root
+from lineara.ops.elementwise import real_dtype, root
 from lineara.ops.index import line
 from lineara.ops.shape import as_array, normal_axes
 
@@ -117,6 +119,110 @@ class cumsum(Linear):
 
     def batch(self, args, batched, params):
         return cumsum(args[0], **params | {"axis": params["axis"] + 1})
+
+
+@primitive
+class cumprod(General):
+    """Running product along one axis, from the left."""
+
+    def result(self, x, *, axis):
+        return cumsum.result(x, axis=axis)
+
+    def evaluate(self, xp, /, x, *, axis):
+        return (np.cumprod if xp is np else xp.cumulative_prod)(x, axis=axis)
+
+    def arithmetic(self, y, args, params):
+        return cumsum.arithmetic(y, args, params)
+
+    def jvp(self, y, primals, tangents, /, *, axis):
+        (x,), (x_dot,) = primals, tangents  # y_i = x_i y_(i-1)
+        before = _beside(1, _less(y, axis, False), y, axis, False)
+        return recurrence(_less(x, axis, True), before * x_dot, axis=axis)
+
+    def batch(self, args, batched, params):
+        return cumprod(args[0], axis=params["axis"] + 1)
+
+
+FEW = 64  # lanes up to which Python's numbers are faster than rows of NumPy's
+
+
+def _recurred(factors: Any, terms: Any, times: Callable[[Any, Any], Any]) -> list[Any]:
+    """Each term, plus the factor before it times what came out before."""
+    rows = [*terms[:1]]
+    for factor, term in zip(factors, terms[1:], strict=True):
+        rows.append(times(factor, rows[-1]) + term)
+    return rows
+
+
+@primitive
+class recurrence(Linear):
+    """z with z_i = a_(i-1) z_(i-1) + b_i along an axis, or from its end, linear in b.
+
+    A zero z_(i-1) is structural: times an infinity it is zero.
+    """
+
+    host = True
+    linear = (1,)
+
+    def result(self, a, b, *, axis, reverse=False):
+        s, t = type_of(a), reduced("recurrence", type_of(b), (axis,), reverse) and type_of(b)
+        between = (*t.shape[:axis], max(t.shape[axis] - 1, 0), *t.shape[axis + 1 :])
+        if s.shape != between:
+            raise ShapeError(f"recurrence: {s} does not stand between the elements of {t}")
+        return ArrayType(t.shape, np.result_type(s.dtype, t.dtype))
+
+    def evaluate(self, xp, /, a, b, *, axis, reverse=False):
+        z = np.empty(b.shape, np.result_type(a, b))
+        a, b, into = (np.moveaxis(v, axis, 0)[:: -1 if reverse else 1] for v in (a, b, z))
+        with np.errstate(all="ignore"):
+            if math.prod(b.shape[1:]) > FEW:
+                into[:] = _recurred(
+                    a, b, lambda factor, last: np.where(last == 0, 0, factor * last)
+                )
+            else:
+                for lane in np.ndindex(b.shape[1:]):
+                    each = (..., *lane) if lane else ...
+                    numbers = a[each].tolist(), b[each].tolist()
+                    into[each] = _recurred(*numbers, lambda factor, last: last and factor * last)
+        return z
+
+    def arithmetic(self, y, args, params):
+        return 2 * reals(args[0])
+
+    def transpose(self, y_bar, /, a, b, *, axis, reverse=False):
+        return (recurrence(conjugate(a), y_bar, axis=axis, reverse=not reverse),)
+
+    def linearize(self, y, args, active, params, recur):
+        kind: Any = General if 0 in active else Linear
+        return kind.linearize(self, y, args, active, params, recur)
+
+    def jvp(self, y, primals, tangents, /, *, axis, reverse=False):
+        (a, _), (a_dot, right) = primals, tangents
+        if a_dot is not None:
+            moved = _beside(0, a_dot * _less(y, axis, reverse), y, axis, reverse)
+            right = moved if right is None else right + moved
+        return recurrence(a, right, axis=axis, reverse=reverse)
+
+    def batch(self, args, batched, params):
+        size = batch_size(args, batched)
+        both = [
+            a if b else op("broadcast_to")(a, shape=(size, *type_of(a).shape))
+            for a, b in zip(args, batched, strict=True)
+        ]
+        return recurrence(*both, **params | {"axis": params["axis"] + 1})
+
+
+def _less(a: Shaped, axis: int, first: bool) -> Any:
+    """An array without its first elements along an axis, or without its last."""
+    return a[(*(slice(None),) * axis, slice(1, None) if first else slice(None, -1))]
+
+
+def _beside(number: int, rest: Shaped, whole: Shaped, axis: int, after: bool) -> Any:
+    """As many elements as the whole has, those that are not the rest's a number at that end."""
+    shape, t = [*type_of(whole).shape], type_of(rest)
+    shape[axis] -= t.shape[axis]
+    parts = np.full(shape, number, t.dtype), rest
+    return op("concat")(*(parts[::-1] if after else parts), axis=axis)
 
 
 @primitive
@@ -481,12 +587,10 @@ def np_cumsum(a, axis=None, dtype=None, out=None):
 
 
 @implements(np.cumprod)
-def cumprod(a, axis=None, dtype=None, out=None):
+def np_cumprod(a, axis=None, dtype=None, out=None):
     """Running product along an axis."""
     a, axis = line(_as(a, dtype), axis, "cumprod")
-    own = type_of(a).dtype
-    into = own if given(dtype) else wide(own)
-    return running(multiply, a if own == into else _as(a, into), axis)
+    return _kept_as(cumprod(_kept_as(a, wide(type_of(a).dtype)), axis=axis), dtype)
 
 
 def running(act: Elementwise, a: Shaped, axis: int) -> Any:
@@ -518,4 +622,4 @@ def cumulative(run: Callable[..., Any], start: float) -> Any:
 
 if hasattr(np, "cumulative_sum"):  # from NumPy 2.1
     implements(np.cumulative_sum)(cumulative(np_cumsum, 0.0))
-    implements(np.cumulative_prod)(cumulative(cumprod, 1.0))
+    implements(np.cumulative_prod)(cumulative(np_cumprod, 1.0))

@@ -35,7 +35,7 @@ broadcast_to broadcast_arrays flip flipud fliplr rot90 roll repeat tile take
 compress extract diagonal diag diagflat tril triu einsum matmul dot vdot outer
 concatenate concat stack append atleast_1d atleast_2d atleast_3d vstack hstack
 dstack column_stack block array_split split vsplit hsplit dsplit unstack sum prod max amax min amin
-mean sort cumsum where clip positive meshgrid astype asarray_chkfinite require
+mean sort cumsum cumprod where clip positive meshgrid astype asarray_chkfinite require
 linspace ndenumerate real imag solve inv det
 """
 # Functions that write to an argument, or call a function of the user's.

@@ -739,10 +739,10 @@ OF_ARRAYS: dict[str, Shaping] = {
     "einsum": by_fold(folds.contracted),
     "correlate": by_fold(folds.correlated),
     "convolve": by_fold(folds.convolved),
-    "cumsum": by_fold(running.summed),
+    **{name: by_fold(running.run) for name in running.NEXT},
     "searchsorted": sought,
 }
-STRIDED = {*folds.HOW, *CLOSE, "matmul", "einsum", "correlate", "convolve", "cumsum",
+STRIDED = {*folds.HOW, *CLOSE, "matmul", "einsum", "correlate", "convolve", *running.NEXT,
            "permute_dims", "index", "broadcast_to", "concat", "stack", "scatter", *OF_LINES,
            *OF_MATRICES}  # fmt: skip
 """What reads arrays whose places are any number of elements apart."""

@@ -142,9 +142,24 @@ SPECIAL = "betainc betaln digamma entr erf erfc erfinv expit gammainc gammaincc 
 SPECIAL += " kl_div log_ndtr logit ndtr ndtri rel_entr xlog1py xlogy"
 NUMPYS = "bitwise_count cbrt fmax fmin fmod gcd invert isneginf isposinf lcm left_shift"
 NUMPYS += " right_shift rint sinc"
+
+
+def recurrence(a: jax.Array, b: jax.Array, *, axis: int, reverse: bool = False) -> jax.Array:
+    """z with z_i = a_(i-1) z_(i-1) + b_i along an axis; of a stretch the product and the sum."""
+    beside = [(0, 0)] * b.ndim
+    beside[axis] = (0, 1) if reverse else (1, 0)
+
+    def joined(one: Any, other: Any) -> Any:
+        (p, z), (q, w) = one, other
+        return p * q, jnp.where(z == 0, 0, q * z) + w
+
+    pairs = jnp.pad(a, beside, constant_values=1), b
+    return jax.lax.associative_scan(joined, pairs, reverse, axis)[1] if b.size else b
+
+
 OWN = {name: getattr(jax.scipy.special, name) for name in SPECIAL.split()}
 OWN |= {name: getattr(jnp, name) for name in NUMPYS.split()} | {"lgamma": jax.lax.lgamma}
-OWN |= factorizations.OWN
+OWN |= {**factorizations.OWN, "recurrence": recurrence}
 """JAX's functions for what only NumPy and SciPy evaluate, where they are as exact; its `hyp2f1`,
 for one, is not."""
 
