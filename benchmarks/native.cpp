@@ -442,3 +442,69 @@ extern "C" void bundle_gradient(in cameras, in points, in pixels, places of_came
     std::fill(gp, gp + 3 * m, 0.0);
     bundle_of(cameras, points, pixels, of_camera, of_point, n, gc, gp);
 }
+
+static inline void flow(in s, out d) {  // of Lorenz
+    d[0] = 10 * (s[1] - s[0]);
+    d[1] = s[0] * (28 - s[2]) - s[1];
+    d[2] = s[0] * s[1] - 8.0 / 3 * s[2];
+}
+
+static inline void flow_back(in s, in db, out sb) {
+    sb[0] += -10 * db[0] + (28 - s[2]) * db[1] + s[1] * db[2];
+    sb[1] += 10 * db[0] - db[1] + s[0] * db[2];
+    sb[2] += -s[0] * db[1] - 8.0 / 3 * db[2];
+}
+
+static inline void along(in s, double h, in k, out v) {
+    for (int j = 0; j < 3; j++) v[j] = s[j] + h * k[j];
+}
+
+static double lorenz_of(in start, long n, double h, out y) {
+    double total = 0, k1[3], k2[3], k3[3], k4[3], v[3];
+    for (int j = 0; j < 3; j++) y[j] = start[j];
+    for (long i = 0; i + 1 < n; i++, y += 3) {
+        flow(y, k1);
+        along(y, h / 2, k1, v), flow(v, k2);
+        along(y, h / 2, k2, v), flow(v, k3);
+        along(y, h, k3, v), flow(v, k4);
+        for (int j = 0; j < 3; j++) {
+            y[3 + j] = y[j] + h / 6 * (k1[j] + 2 * k2[j] + 2 * k3[j] + k4[j]);
+            total += y[j] * y[j];
+        }
+    }
+    return total + y[0] * y[0] + y[1] * y[1] + y[2] * y[2];
+}
+
+extern "C" double lorenz(in start, long n, double h) {
+    static std::vector<double> y;
+    y.resize(3 * n);
+    return lorenz_of(start, n, h, y.data());
+}
+
+extern "C" void lorenz_gradient(in start, long n, double h, out bar) {
+    static std::vector<double> rows;
+    rows.resize(3 * n);
+    lorenz_of(start, n, h, rows.data());
+    double *y = rows.data() + 3 * (n - 1), k1[3], k2[3], k3[3], v2[3], v3[3], v4[3];
+    for (int j = 0; j < 3; j++) bar[j] = 2 * y[j];
+    for (long i = n - 2; i >= 0; i--) {
+        y -= 3;
+        flow(y, k1);
+        along(y, h / 2, k1, v2), flow(v2, k2);
+        along(y, h / 2, k2, v3), flow(v3, k3);
+        along(y, h, k3, v4);
+        double k1b[3], k2b[3], k3b[3], k4b[3], b2[3] = {}, b3[3] = {}, b4[3] = {}, sb[3];
+        for (int j = 0; j < 3; j++) k4b[j] = h / 6 * bar[j];
+        flow_back(v4, k4b, b4);
+        for (int j = 0; j < 3; j++) k3b[j] = h / 3 * bar[j] + h * b4[j];
+        flow_back(v3, k3b, b3);
+        for (int j = 0; j < 3; j++) k2b[j] = h / 3 * bar[j] + h / 2 * b3[j];
+        flow_back(v2, k2b, b2);
+        for (int j = 0; j < 3; j++) {
+            k1b[j] = h / 6 * bar[j] + h / 2 * b2[j];
+            sb[j] = bar[j] + b2[j] + b3[j] + b4[j] + 2 * y[j];
+        }
+        flow_back(y, k1b, sb);
+        for (int j = 0; j < 3; j++) bar[j] = sb[j];
+    }
+}

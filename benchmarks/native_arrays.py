@@ -223,6 +223,40 @@ def likelihood_by_hand(p: Any) -> Any:
     )
 
 
+def flow(s: Any, xp: Any = np) -> Any:
+    """The right side of Lorenz' equations."""
+    return xp.array([10 * (s[1] - s[0]), s[0] * (28 - s[2]) - s[1], s[0] * s[1] - 8 / 3 * s[2]])
+
+
+def step_of_lorenz(s: Any, xp: Any = np) -> Any:
+    """A step of Runge and Kutta's method."""
+    h = 0.001
+    k1 = flow(s, xp)
+    k2 = flow(s + h / 2 * k1, xp)
+    k3 = flow(s + h / 2 * k2, xp)
+    k4 = flow(s + h * k3, xp)
+    return s + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+
+
+def lorenz(start: Any) -> Any:
+    """The sum of squares along 4,000 points of a trajectory, in the rows of an array."""
+    y = np.zeros((4000, 3))
+    y[0] = start
+    for i in range(3999):
+        y[i + 1] = step_of_lorenz(y[i])
+    return np.sum(y * y)
+
+
+def lorenz_of_jax(jax: Any, xp: Any) -> Any:
+    def value(start: Any) -> Any:
+        def step(s: Any, _: None) -> Any:
+            return step_of_lorenz(s, xp), s
+
+        return xp.sum(jax.lax.scan(step, start, None, 4000)[1] ** 2)
+
+    return value
+
+
 def over(f: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     """JAX' function of the same source."""
     return lambda jax, xp: lambda *args: f(*args, xp=xp)
@@ -231,6 +265,8 @@ def over(f: Callable[..., Any]) -> Callable[[Any, Any], Any]:
 PROGRAMS = [
     Program("Kalman filter, 200 × 4×4", kalman, (1.0,), "gradient", kalman_of_jax, None,
             (MOVES, SEEN, 200)),
+    Program("Lorenz in rows, 4000 points", lorenz, (np.array([1.0, 0.5, 20.0]),), "gradient",
+            lorenz_of_jax, None, (4000, 0.001)),
     Program(
         "network 64×128×10", network,
         (0.1 * rng.normal(size=(128, 64)), np.zeros(64), 0.1 * rng.normal(size=(64, 10)),
