@@ -364,3 +364,71 @@ def test_second_derivatives_of_running_products_are_differences_of_first_ones():
     second = lineara.hessian(lambda x: np.sum(np.sin(np.cumprod(x))))
     for of in (second, *[lineara.jit(second, engine=engine) for engine in ENGINES]):
         np.testing.assert_allclose(of(x) @ v, expected, rtol=1e-7)
+
+
+def set_one(x, k):
+    x = np.array(x)
+    x[0] = k
+    return x
+
+
+def set_some(x, k):
+    x = np.array(x)
+    x[x > 3] = k
+    x[1:] = k
+    return x
+
+
+def added_in_place(x, k):
+    x = np.array(x)
+    x += k
+    return x
+
+
+MEETINGS = {
+    "sum": lambda x, k: x + k,
+    "product": lambda x, k: x * k,
+    "difference": lambda x, k: k - x,
+    "quotient": lambda x, k: x / k,
+    "floor": lambda x, k: divmod(x, k),
+    "power": lambda x, k: x ** abs(k),
+    "bits": lambda x, k: (x & k, x | k, k ^ x),
+    "shift": lambda x, k: x << k,
+    "order": lambda x, k: (x > k, x <= k, k < x),
+    "equality": lambda x, k: (x == k, x != k, np.isclose(x, k), np.isin(x, k)),
+    "maximum": lambda x, k: np.maximum(x, k),
+    "where": lambda x, k: np.where(x > 3, x, k),
+    "divisor": lambda x, k: np.gcd(x, k),
+    "number": lambda x, k: x[0] * k,
+    "one": set_one,
+    "some": set_some,
+    "in place": added_in_place,
+    "full": lambda x, k: (np.full(3, k, x.dtype), np.full_like(x, k)),
+    "array": lambda x, k: (np.array([k, 1], x.dtype), np.array(k, x.dtype), np.asarray(k, x.dtype)),
+    "outer": lambda x, k: np.multiply.outer(x, k),
+    "of NumPy's": lambda x, k: x * np.int64(k),
+}
+
+
+def said_by(f, *args):
+    """What plain Python says where a number does not fit; None where it gives a value."""
+    try:
+        f(*args)
+    except OverflowError as e:
+        return str(e)
+    return None
+
+
+@pytest.mark.parametrize("dtype", [t for t in DTYPES if t.kind in "iu"], ids=str)
+@pytest.mark.parametrize("f", MEETINGS.values(), ids=MEETINGS)
+@pytest.mark.filterwarnings("ignore:(divide by zero|invalid value|overflow)")
+def test_a_whole_number_of_pythons_meets_every_dtype_as_in_numpy(f, dtype):
+    x = np.array([5, 7, 1], dtype)
+    for k in (3, -1, 300, 70000, 2**40, -(2**40)):
+        if (said := said_by(f, x, k)) is None:
+            assert_as_numpys(f, x, k)
+            continue
+        for engine in ENGINES:
+            with pytest.raises(OverflowError) as caught:
+                lineara.jit(f, engine=engine)(x, k)
+            assert str(caught.value).splitlines()[0] == said

@@ -200,7 +200,7 @@ def reduceat(
 
 def outer(ufunc: np.ufunc, a: Value, b: Value) -> Any:
     """np.ufunc.outer: the operation on all pairs of elements."""
-    a, b = as_array(a), as_array(b)
+    a, b = [v.typed() if isinstance(v, Box) else v for v in map(as_array, (a, b))]
     shape = (*type_of(a).shape, *(1,) * type_of(b).ndim)
     spread = registry.foreign[np.reshape].ours(a, shape) if shape else a
     return registry.foreign[ufunc].ours(spread, b)

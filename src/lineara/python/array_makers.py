@@ -136,9 +136,10 @@ def full(original: Callable[..., Any]) -> Callable[..., Any]:
         elif staged(fill_value):  # where NumPy casts, an element that is set is converted by int()
             if not isinstance(made, Traced):  # of a dtype that no number of a program has
                 return as_type(
-                    op("broadcast_to")(as_array(fill_value), shape=made.shape), made.dtype
+                    op("broadcast_to")(as_array(_fitted(fill_value, made.dtype)), shape=made.shape),
+                    made.dtype,
                 )
-            made[...] = as_type(as_array(fill_value), made.dtype)
+            made[...] = as_type(as_array(_fitted(fill_value, made.dtype)), made.dtype)
         else:
             made[...] = fill_value
         return made
@@ -218,7 +219,7 @@ def _in_dtype(obj: object, made: Array, dtype: np.dtype) -> Any:
     if issubclass(type(obj), list | tuple) and dtype.kind in "iu" and staged(made):
         return as_array(_stored(obj, dtype)).astype(dtype)
     if issubclass(type(obj), Array) or staged(made) or dtype.kind not in "fcbiu":
-        return made.astype(dtype)
+        return _fitted(obj if issubclass(type(obj), Scalar) else made, dtype).astype(dtype)
     value = np.array(plain_deep(obj), dtype)  # NumPy may raise or warn here
     return op("astype")(made, dtype=dtype) if dtype.kind in "fc" else value
 
@@ -238,7 +239,17 @@ def _stored(obj: Any, dtype: np.dtype) -> Any:
         return [_stored(v, dtype) for v in obj]
     number = issubclass(type(obj), Scalar) and staged(obj) and obj.dtype.kind == "f"
     pythons = number and (dtype.kind == "i" or obj.weak)
-    return op("stored")(obj, dtype=dtype) if pythons else obj
+    return op("stored")(obj, dtype=dtype) if pythons else _fitted(obj, dtype)
+
+
+def _fitted(value: Any, dtype: np.dtype) -> Any:
+    """A value; of a whole number of Python's what NumPy makes of it, which raises if that is none.
+
+    That is of a staged one in an array of whole numbers, which may be too small.
+    """
+    number = issubclass(type(value), Scalar) and staged(value) and value.weak is True
+    whole = number and value.dtype.kind == "i" and dtype.kind in "iu" and dtype != value.dtype
+    return op("stored")(value, dtype=dtype) if whole else value
 
 
 def _ordered(a: Array, order: str | None = None, **_: Any) -> bool:
@@ -250,7 +261,7 @@ def _converted(a: Traced, dtype: DType) -> Any:
     """A traced value as an array of the dtype; itself where it has it."""
     if dtype is None or np.dtype(dtype) == a.dtype:
         return a
-    return objects(a) if np.dtype(dtype).kind == "O" else a.astype(dtype)
+    return objects(a) if np.dtype(dtype).kind == "O" else _fitted(a, np.dtype(dtype)).astype(dtype)
 
 
 def as_array_function(original: Callable[..., Any]) -> Callable[..., Any]:

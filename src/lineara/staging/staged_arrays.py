@@ -831,7 +831,9 @@ def _as_stored(value: Any, dtype: np.dtype, at: Any) -> Any:
     Where NumPy converts an array it casts; Python's numbers, and NumPy's where no array is between,
     are converted by `int`, which may raise.
     """
-    if dtype.kind not in "iu" or not issubclass(type(value), Scalar) or value.dtype.kind != "f":
+    if dtype.kind not in "iu" or not issubclass(type(value), Scalar) or value.dtype == dtype:
+        return value
+    if value.dtype.kind != "f" and (value.dtype.kind != "i" or value.weak is not True):
         return value
     if value.weak is False and (dtype.kind == "u" or not is_basic(at)):
         return value

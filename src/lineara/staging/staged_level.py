@@ -1112,13 +1112,16 @@ def _may_differ(name: str, args: tuple[Any, ...], kinds: set[str]) -> bool:
 
 TRUTHS = {"array_equal", "array_equiv", "allclose"}  # what they give is a bool of Python's
 EXACT = 2**53  # whole numbers up to this are floats
-ROUNDED = {"where", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
-ROUNDED |= {"floor_divide", "isclose", "allclose"}
+EXACTLY = {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal"}
+EXACTLY |= {"isclose", "allclose"}  # of whole numbers of any size
+ROUNDED = EXACTLY | {"where", "floor_divide"}
 
 
 def _in_precision(primitive: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """Numbers of Python's in the precision of the arrays and of NumPy's numbers that they meet."""
+    own = getattr(np, primitive.name, None)
     meets = isinstance(primitive, Elementwise) or primitive.name in ROUNDED
+    meets = meets or (isinstance(primitive, Constant) and isinstance(own, np.ufunc))
     if len(args) < 2 or not meets or primitive.name in ("ldexp", "math_ldexp"):
         return args
     kinds = [a.weak if issubclass(type(a), Scalar) else False for a in args]
@@ -1132,6 +1135,8 @@ def _in_precision(primitive: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...
     rest = [a for a, w in zip(args, kinds, strict=True) if w is False]
     if primitive.name == "where":
         rest = rest[1:]
+    if primitive.name in EXACTLY and {*map(_kind, args)} <= {*"iub"}:
+        return args
     if all([type(a) in (int, float, complex) for a in rest]) or {"m", "O"} & {*map(_kind, rest)}:
         return args
     shown = [a if type(a) in (int, float, complex) else type_of(a).dtype for a in rest]
@@ -1146,7 +1151,12 @@ def _in_precision(primitive: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...
             "of what it meets in one and its own in the other; make it one of them where it "
             "begins, float(x) or np.float64(x)"
         )
-    return tuple([op("astype")(a, dtype=t) if w and a.dtype != t else a for a, w in pairs])
+    if t.kind in "iu" and isinstance(own, np.ufunc):  # a quotient of whole numbers is a float
+        met = [_pythons_class(a) if w is not False else type_of(a).dtype for a, w in pairs]
+        t = own.resolve_dtypes((*met, *[None] * own.nout))[kinds.index(True)]
+    fits = t.kind not in "iu" or primitive.name == "where"  # or NumPy casts
+    cast = op("astype" if fits else "stored")  # which raises where a whole number does not fit
+    return tuple([cast(a, dtype=t) if w and a.dtype != t else a for a, w in pairs])
 
 
 def _is_bool(a: Any) -> bool:
