@@ -516,7 +516,11 @@ LONG_LOOPS = """
 import signal
 import sys
 
+import numpy as np
+
 import lineara
+
+ONES = np.ones(300_000)
 
 
 def a_while_loop(x):
@@ -552,6 +556,27 @@ def while_loops_in_a_counted_loop(x):
             y = y + 1.0
         x = x * 0.5 + y * 1e-3
     return x
+
+
+def a_region_of_rows(x):
+    return np.sum(np.outer(x * ONES, ONES) * 2.0)
+
+
+def its_derivative(x):
+    return lineara.grad(a_region_of_rows)(x)
+
+
+def a_fold_of_each_row(x):
+    return np.max(np.sin(x * ONES[:, None] * ONES), axis=1)
+
+
+def a_fold_of_each_column(x):
+    return np.sum(np.sin(x * ONES[:, None] * ONES), axis=0)
+
+
+def rows_of_pairs(x):
+    y = x * np.ones((100_000, 3))
+    return np.sum(np.sqrt(np.sum((y[:, None] - y) ** 2, axis=2)))
 
 
 class Late(Exception):
@@ -591,6 +616,17 @@ def test_a_loop_that_ends_soon_asks_nobody():
     p = lineara.jit(filled, engine="native").program(np.ones(10**4))
     code = NATIVE.code(p.program, p.name)
     assert not [site for site in code.sites if "interrupts" in site.what]
+
+
+@pytest.mark.parametrize("letters", ["i,j,k->", "i,j,k->k", "i,j,k->ij", "i,j,k->ijk"])
+def test_sums_of_many_products_look_whether_python_interrupts(letters):
+    for n, looks in (300, True), (30, False):
+        t = f"f64[{','.join([str(n)] * len(letters[7:]))}]".replace("[]", "")
+        p = parse(
+            f"def f(x: f64[{n}];) -> ({t};) = "
+            f"let y: {t} = einsum[subscripts='{letters}'](x, x, x) in y"
+        )
+        assert ("PyErr_CheckSignals" in lowered(p, "f", exact=False).text) is looks
 
 
 # --- arguments and results ------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from lineara.linear_a.check import Judge
 from lineara.linear_a.program import Program
 from lineara.linear_a.show import show_binding, show_leaf
 
-SITES, CALLED = 2, 4  # of the places where tables end, those of what may fail
+SITES, CALLED = 2, 3  # of the places where tables end, those of what may fail
 LISTED = "; "  # begins a comment of LLVM's
 LARGEST = 200_000
 """Leaves, written where they are called, from which a program is refused: emission has an end."""
@@ -40,7 +40,7 @@ class Site(NamedTuple):
     lays: tuple[nm.Lay, ...]  # how the interpreter's operands and results lie; None: who knows
     what: str  # in words, for the report
     place: str = ""  # the user's, `file:number`, where that is known
-    leaves: int = 1  # of the text that it is
+    leaves: int = 1  # of the text that it is; a look whether Python interrupts is none of it
 
 
 OWN = (
@@ -196,7 +196,8 @@ class Emitter(Memory):
                 if before:
                     self.there = Places()  # a store before is not taken back for what is dropped
                 values = self.expression(b.rhs, env, [v.type for v in b.vars], dead, dying, read)
-                if before and (len(self.sites), len(self.called)) == before[SITES:CALLED]:
+                asks = before and [s for s in self.sites[before[SITES] :] if s.leaves]
+                if before and not asks and len(self.called) == before[CALLED]:
                     self.back_to(before)  # nobody reads it, and nothing in it can fail
                     values = [nm.UNREAD] * len(read)
             for v, value in zip(b.vars, values, strict=True):

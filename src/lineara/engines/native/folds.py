@@ -145,7 +145,10 @@ def folded(
         rest = [a for i, a in enumerate(outs) if i != row]
         mine = [k for i, k in enumerate(own) if i != row]
         if outs[row].n <= WIDE and is_of_floats(args, kind):
-            with em.nest([a.n for a in rest], *steps(rest, len(args)), mine) as (*at, to):
+            spent = outs[row].n * terms_of(sums)
+            with em.nest([a.n for a in rest], *steps(rest, len(args)), mine, spent=spent) as (
+                *at, to,
+            ):  # fmt: skip
                 row_of(em, args, at, outs[row], sums, how, y, to)
             return y
         axes = [*rest, *sums, outs[row]]
@@ -154,7 +157,7 @@ def folded(
             value = term(em, args, at, kind)
             em.store(combined(em, how, kind, em.load(y, to), value), y, to)
         return y
-    with em.nest(shape, *steps(outs, len(args)), own) as (*at, to):
+    with em.nest(shape, *steps(outs, len(args)), own, spent=terms_of(sums)) as (*at, to):
         em.store(alone(at, em.load(y, to) if so_far else start), y, to)
     return y
 
@@ -261,6 +264,11 @@ def is_long(args: Sequence[Plain], sums: Sequence[Axis]) -> bool:
     """Whether a sum has partial sums: it is of floats that lie beside each other."""
     beside = len(sums) == 1 and set(sums[0].steps) == {1} and sums[0].n >= LONG
     return beside and is_of_floats(args, nm.kind_of(type_of(args[0])) or "") and len(args) <= 2
+
+
+def terms_of(sums: Sequence[Axis]) -> int:
+    """How many terms a sum has."""
+    return math.prod([a.n for a in sums])
 
 
 def steps(axes: Sequence[Axis], k: int) -> list[list[int]]:

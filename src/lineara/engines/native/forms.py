@@ -814,6 +814,7 @@ def asked(em: Emitter, asks: str) -> None:
     em.line(release)
     objects = [nm.Num("i64", em.let(f"load i64, ptr {place}")) for place in places]
     em.answered(objects, [INDEX] * 3, [], raised, what="a look whether Python interrupts a loop")
+    em.sites[-1] = em.sites[-1]._replace(leaves=0)
     em.jump(on)
     em.block(quiet)
     em.line(release)

@@ -95,6 +95,10 @@ class Lowering(Emitter):
         """The results of a definition that is a function."""
         return functions.called(self, name, values, wanted)
 
+    def interruptible(self, done: str, spent: int) -> None:
+        """Have Python asked now and then whether it interrupts rounds of so many operations."""
+        forms.interrupted(self, done, forms.between_questions(spent))
+
     def node(self, tag: int, payload: nm.Held, whole: Sum) -> nm.Held:
         """A value of a sum that holds itself."""
         return nodes.node(self, tag, payload, whole.items[tag])

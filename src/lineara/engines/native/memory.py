@@ -21,6 +21,9 @@ HELD = 0.5
 FEW_ROUNDS, SMALL_NEST = 8, 128
 """Rounds below which LLVM unrolls a loop of a nest, and below which it may unroll a whole nest."""
 REGISTER = re.compile(r"%[\w.]+")
+MANY, WORTH = 2**22, 2**10
+"""Places that loops over arrays go to, some milliseconds, from which on they can be interrupted
+between rounds, and those of a round beside which a look whether they are takes no time."""
 
 
 class Touch(NamedTuple):
@@ -327,11 +330,16 @@ class Memory(Code):
         with self.kept([array]):
             return self.copied(array)._replace(lay=nm.C)
 
+    def interruptible(self, done: str, spent: int) -> None:
+        """Have Python asked now and then whether it interrupts rounds of so many operations."""
+        raise NotImplementedError
+
     @contextmanager
-    def each(self, n: int | str, rolled: bool = False) -> Iterator[nm.Num]:
+    def each(self, n: int | str, rolled: bool = False, spent: int = 1) -> Iterator[nm.Num]:
         """A loop over n elements, or as many as a register says; gives the position.
 
-        LLVM unrolls none that is `rolled`.
+        LLVM unrolls none that is `rolled`.  One that goes to many places, `spent` in each round,
+        can be interrupted.
         """
         self.reached.is_known = False
         r = nm.Round(n if isinstance(n, int) else None)
@@ -343,6 +351,8 @@ class Memory(Code):
         self.line("")
         self.branch(self.let(f"icmp ult i64 {r.register}, {n}"), body, after)
         self.block(body)
+        if is_long(n, spent):
+            self.interruptible(r.register, spent)
         yield nm.Num("i64", affine=nm.Affine(0, ((r, 1),)))
         more = self.let(f"add nuw nsw i64 {r.register}, 1")
         phi = f"phi i64 [0, %{before}], [{more}, %{self.label}]"
@@ -354,8 +364,13 @@ class Memory(Code):
         self.block(after)
 
     @contextmanager
-    def nest(self, shape: Sequence[int], *strides: Sequence[int]) -> Iterator[list[nm.Num]]:
-        """Loops over the places of a shape; gives the offset that each of the strides has there."""
+    def nest(
+        self, shape: Sequence[int], *strides: Sequence[int], spent: int = 1
+    ) -> Iterator[list[nm.Num]]:
+        """Loops over the places of a shape; gives the offset that each of the strides has there.
+
+        At each of them the code goes to `spent` places.
+        """
         axes = [(n, steps) for n, *steps in zip(shape, *strides, strict=True) if n != 1]
         merged: list[tuple[int, list[int]]] = []
         for n, steps in axes:  # an axis that goes on where the next one ends is one with it
@@ -365,14 +380,21 @@ class Memory(Code):
                 merged.append((n, steps))
         offsets = [nm.Affine(0) for _ in strides]
         is_large = math.prod([n for n, _ in merged]) > SMALL_NEST
+        works = [spent * math.prod([n for n, _ in merged[j:]]) for j in range(1, len(merged) + 1)]
+        asks = max([j for j, (n, _) in enumerate(merged) if is_long(n, works[j])], default=None)
         with ExitStack() as loops:
-            for j, (n, steps) in enumerate(merged, 1):
-                rolled = self.in_blocks or (is_large and j == len(merged))
+            for j, (n, steps) in enumerate(merged):
+                rolled = self.in_blocks or (is_large and j == len(merged) - 1)
                 rolled = rolled and len(merged) > 1 and n >= FEW_ROUNDS
-                i = loops.enter_context(self.each(n, rolled)).affine
+                i = loops.enter_context(self.each(n, rolled, works[j] if j == asks else 1)).affine
                 assert i is not None, "a loop counts its rounds"
                 offsets = [a.plus(i, k) for a, k in zip(offsets, steps, strict=True)]
             yield [nm.Num("i64", affine=a) for a in offsets]
+
+
+def is_long(n: int | str, spent: int) -> bool:
+    """Whether rounds that go to so many places each are looked at, and are many."""
+    return isinstance(n, int) and spent >= WORTH and n * spent >= MANY
 
 
 __all__ = ["Memory", "Taped"]

@@ -225,7 +225,8 @@ def of_lines(em: Emitter, e: ir.Prim, args: list[Plain], t: ArrayType) -> Plain 
         s = em.array(ArrayType((2 * n if sorts else 1,), np.dtype(int)))
         assert isinstance(ordered[0], nm.Arr), "it has axes"
         steps = [n * k for k in strides_of(lead)]
-        with em.nest(lead, steps, steps if sorts else strides_of(lead)) as (i, j):
+        own = steps if sorts else strides_of(lead)
+        with em.nest(lead, steps, own, spent=n) as (i, j):
             places = [em.address(ordered[0], i), em.address(y, j), em.address(s)]
             called(em, OF_LINES[e.name](kind, n), places)
     if not t.shape:

@@ -184,7 +184,8 @@ class Region:
             return None
         sites = len(em.sites)
         y = arrays.primitive(em, e, [values[v] for v in e.args], values, t)
-        return CALL if len(em.sites) == sites and isinstance(y, nm.Arr) else None
+        asks = any([s.leaves for s in em.sites[sites:]])
+        return CALL if isinstance(y, nm.Arr) and not asks else None
 
     def is_of_rows(self, x: Plain, ndim: int) -> bool:
         """Whether an array has a row for each row of the result; if not it is read whole."""
@@ -236,7 +237,7 @@ class Region:
                 self.rows_from(nm.Affine(0), rows)
             else:
                 em.in_blocks = True
-                with em.each(self.n // rows) as i:
+                with em.each(self.n // rows, spent=rows * self.widest()) as i:
                     assert i.affine is not None, "a loop counts its rounds"
                     self.rows_from(i.affine.times(rows), rows)
                 if self.n % rows:
@@ -273,16 +274,22 @@ class Region:
         assert isinstance(x, nm.Arr), "it has rows"
         return x
 
+    def width(self, line: Line) -> int:
+        """How many elements a row of a line has, or one of what it folds."""
+        t = self.whole(line.reads[0]).type if line.how is FOLD else line.type
+        return math.prod(t.shape[1:])
+
+    def widest(self) -> int:
+        """How many elements the widest rows have."""
+        return max(1, *map(self.width, self.lines))
+
     def rows(self) -> int:
         """How many rows a block has: whole vectors for what is called, and for partial sums."""
-        widest, step = 1, 1
+        widest, step = self.widest(), 1
         for line in self.lines:
             going = self.going.get(line.var)
-            t = line.type if going is None else self.whole(line.reads[0]).type
-            inner = math.prod(t.shape[1:])
-            widest = max(widest, inner)
             if line.how is CALL or (going and going.is_long):
-                step = max(step, VECTOR // math.gcd(VECTOR, inner))
+                step = max(step, VECTOR // math.gcd(VECTOR, self.width(line)))
         most = max(step, BLOCK // widest // step * step)
         if self.n * widest < BLOCKED or 2 * most > self.n:
             return self.n

@@ -223,12 +223,12 @@ class Blocks:
         if rows == self.region.n:
             self.a_block(nm.Affine(0), rows, rows)
         elif not rest or self.region.folds:  # a fold has to know how many rows there are
-            with em.each(self.region.n // rows) as i:
+            with em.each(self.region.n // rows, spent=rows * len(alive)) as i:
                 self.a_block(rounds(i).times(rows), rows, rows)
             if rest:
                 self.a_block(nm.Affine(self.region.n - rest), rest, rows)
         else:
-            with em.each(self.region.n // rows + 1) as i:
+            with em.each(self.region.n // rows + 1, spent=rows * len(alive)) as i:
                 start = rounds(i).times(rows)
                 left = em.let(f"sub i64 {self.region.n}, {em.of_rounds(start)}")
                 few = em.let(f"icmp ult i64 {left}, {rows}")
