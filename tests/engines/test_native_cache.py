@@ -26,6 +26,7 @@ from lineara.linear_a.parse import parse
 pytest.importorskip("llvmlite")
 posix = pytest.mark.skipif(os.name == "nt", reason="modes and owners are those of POSIX")
 KEY, OTHER = "a" * 64, "b" * 64
+ANOTHER = "LINEARA_CACHE_DIR can name another place"
 
 
 def total(x):
@@ -399,7 +400,10 @@ def test_a_directory_that_others_may_enter_is_not_used(place, compiled, mode):
     assert value() == value() == 6.0
     assert len(compiled) == 2
     assert entries(place) == []
-    assert disk_cache().why == f"{place} may be entered by others (mode {mode:o})"
+    assert disk_cache().why == (
+        f"{place} may be entered by others (mode {mode:o}); `chmod 700 {place}` mends that, "
+        "or LINEARA_CACHE_DIR can name another place"
+    )
 
 
 @posix
@@ -408,7 +412,7 @@ def test_a_directory_that_is_a_link_is_not_used(place, tmp_path):
     place.symlink_to(tmp_path / "real")
     assert value() == 6.0
     assert entries(tmp_path / "real") == []
-    assert disk_cache().why == f"{place} is a link or a special file"
+    assert disk_cache().why == f"{place} is a link or a special file; {ANOTHER}"
 
 
 @posix
@@ -417,7 +421,7 @@ def test_a_directory_of_another_user_is_not_used(place, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: place.stat().st_uid + 1)
     assert value() == 6.0
     assert entries(place) == []
-    assert disk_cache().why == f"{place} belongs to another user"
+    assert disk_cache().why == f"{place} belongs to another user; {ANOTHER}"
 
 
 def refusing(number):
@@ -445,11 +449,46 @@ def test_a_directory_that_cannot_be_made_is_not_used(tmp_path, compiled, monkeyp
     assert value() == value() == 6.0
     assert len(compiled) == 2
     assert disk_cache().directory is None
+    assert disk_cache().why.endswith(ANOTHER)
 
 
-def test_off_keeps_nothing(compiled, monkeypatch):
-    monkeypatch.setenv(cache.VARIABLE, cache.OFF)
+@pytest.mark.parametrize("off", ["off", "OFF", "Off"])
+def test_off_keeps_nothing(compiled, monkeypatch, tmp_path, off):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(cache.VARIABLE, off)
     assert value() == value() == 6.0
+    assert len(compiled) == 2
+    assert entries(tmp_path) == []
+
+
+def test_a_relative_directory_stays_where_it_is(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    name = f"kept-{tmp_path.name}"
+    monkeypatch.setenv(cache.VARIABLE, name)
+    value()
+    monkeypatch.chdir("elsewhere")
+    value(5.0)
+    assert entries(tmp_path / "elsewhere") == []
+    assert len(entries(tmp_path / name / cache.NAME)) == 2
+
+
+def test_an_empty_value_is_as_none(tmp_path):
+    home = {"HOME": str(tmp_path), "USERPROFILE": str(tmp_path)}
+    assert disk_cache(home | {cache.VARIABLE: ""}) == disk_cache(home)
+
+
+@posix
+@pytest.mark.parametrize("spoil", [lambda e: os.mkfifo(e, 0o600), os.mkdir])
+def test_what_is_no_file_in_place_of_an_entry_is_not_read(place, compiled, capsys, spoil):
+    value()
+    (entry,) = entries(place)
+    entry.unlink()
+    spoil(entry)
+    kept = disk_cache()
+    assert kept.get(entry.name) is None
+    assert kept.files() == []
+    assert value() == 6.0
     assert len(compiled) == 2
 
 
@@ -481,13 +520,35 @@ def test_the_command_tells_and_clears(place, compiled, capsys):
     assert main(["cache", "info"]) == 0
     nbytes = sum([e.stat().st_size for e in entries(place)])
     assert capsys.readouterr().out == (
-        f"{place}: 2 of at most 2000 programs, {nbytes:,} of at most 134,217,728 bytes\n"
+        f"{place}: 2 files of at most 2,000, {nbytes:,} of at most 134,217,728 bytes\n"
     )
     assert main(["cache", "clear"]) == 0
     assert capsys.readouterr().out == f"{place}: 2 files removed\n"
     assert entries(place) == []
     assert value() == 6.0
     assert len(compiled) == 3
+
+
+@pytest.mark.parametrize("what", ["info", "clear"])
+def test_the_command_makes_no_directory(place, capsys, what):
+    assert main(["cache", what]) == 0
+    assert capsys.readouterr().out.startswith(f"{place}: 0 files")
+    assert not place.exists()
+
+
+def test_the_command_tells_what_it_cannot_remove_and_goes_on(place, capsys, monkeypatch):
+    value()
+    value(5.0)
+    names = ["z", ".y", "0"]
+    for name in names:
+        (place / name).mkdir()
+    assert main(["cache", "clear"]) == 1
+    told = capsys.readouterr()
+    assert told.out == f"{place}: 2 files removed\n"
+    assert sorted(line.partition(" stays: ")[0] for line in told.err.splitlines()) == sorted(
+        [str(place / name) for name in names]
+    )
+    assert entries(place) == sorted([place / name for name in names])
 
 
 def test_the_command_says_why_nothing_is_kept(monkeypatch, capsys):

@@ -1,6 +1,7 @@
 """`python -m lineara cache`: where compiled code is kept on disk, how much it is; its removal."""
 
 import argparse
+import sys
 
 from lineara.engines import disk_cache
 
@@ -11,16 +12,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print what there is, or what was removed."""
-    kept = disk_cache()
+    """Print what there is, or what was removed; 1 if some of it stays."""
+    kept = disk_cache(makes=False)
     if kept.directory is None:
         print(f"compiled code is not kept on disk: {kept.why}")
     elif options.what == "clear":
-        print(f"{kept.directory}: {kept.clear()} files removed")
+        removed, stay = kept.clear()
+        print(f"{kept.directory}: {_files(removed)} removed")
+        for error in stay:
+            print(f"{error.filename} stays: {error.strerror}", file=sys.stderr)
+        return int(bool(stay))
     else:
-        entries, most = kept.entries(), kept.limits
+        files, most = kept.files(), kept.limits
         print(
-            f"{kept.directory}: {len(entries)} of at most {most.entries} programs, "
-            f"{sum([e.nbytes for e in entries]):,} of at most {most.nbytes:,} bytes"
+            f"{kept.directory}: {_files(len(files))} of at most {most.entries:,}, "
+            f"{sum([e.nbytes for e in files]):,} of at most {most.nbytes:,} bytes"
         )
     return 0
+
+
+def _files(n: int) -> str:
+    return f"{n:,} file{'s' * (n != 1)}"

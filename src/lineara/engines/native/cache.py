@@ -13,6 +13,7 @@ taken.  Where there is no such directory, code lives as long as its process.
 
 import hashlib
 import os
+import shlex
 import stat
 import sys
 import tempfile
@@ -20,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -52,6 +54,7 @@ class Entry(NamedTuple):
     path: str
     nbytes: int
     used: float
+    is_regular: bool  # no directory, and no pipe
 
     @property
     def is_beside(self) -> bool:
@@ -78,7 +81,7 @@ class DiskCache:
             return None
         path = self.directory / key
         try:
-            file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | _BINARY)
+            file = os.open(path, os.O_RDONLY | _FLAGS)
             with os.fdopen(file, "rb") as f:
                 if _why_not_private(os.fstat(file), stat.S_ISREG):
                     return None
@@ -111,27 +114,35 @@ class DiskCache:
 
     def entries(self) -> list[Entry]:
         """What there is, the one that was not used for longest first."""
-        return sorted([e for e in self._files() if not e.is_beside], key=lambda e: e.used)
+        return [e for e in self.files() if not e.is_beside]
 
-    def clear(self) -> int:
-        """Remove every entry; gives how many there were."""
-        files = list(self._files())
-        for e in files:
-            e.remove()
-        return len(files)
+    def files(self) -> list[Entry]:
+        """The same, with what is not put in place yet."""
+        return sorted([e for e in self._all() if e.is_regular], key=lambda e: e.used)
 
-    def _files(self) -> Iterator[Entry]:
+    def clear(self) -> tuple[int, list[OSError]]:
+        """Remove all that lies there; gives how much that was, and why the rest stays."""
+        there = list(self._all())
+        stay = []
+        for e in there:
+            try:
+                e.remove()
+            except OSError as error:
+                stay.append(error)
+        return len(there) - len(stay), stay
+
+    def _all(self) -> Iterator[Entry]:
         if self.directory is None:
             return
-        with os.scandir(self.directory) as files:
+        with suppress(FileNotFoundError), os.scandir(self.directory) as files:
             for file in files:
                 with suppress(OSError):  # another process has removed it
                     s = file.stat(follow_symlinks=False)
-                    yield Entry(file.path, s.st_size, s.st_mtime)
+                    yield Entry(file.path, s.st_size, s.st_mtime, stat.S_ISREG(s.st_mode))
 
     def _leave_room(self, newest: str) -> None:
         """Remove what was not used for longest, and what was never put in place."""
-        files = sorted(self._files(), key=lambda e: e.used)
+        files = self.files()
         entries = [e for e in files if not e.is_beside]
         for e in files:
             if e.is_beside and e.used < time.time() - ABANDONED:
@@ -148,23 +159,26 @@ class DiskCache:
                 n, nbytes = n - 1, nbytes - e.nbytes
 
 
-_BINARY = getattr(os, "O_BINARY", 0)
+_FLAGS = sum([getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")])
+"""To open no link, not to wait for who writes into a pipe, and to read bytes as they are."""
 
 
 def _digest(key: str, code: bytes) -> bytes:
     return hashlib.sha256(key.encode() + code).digest()
 
 
-def disk_cache(environment: Mapping[str, str] = os.environ) -> DiskCache:
+def disk_cache(environment: Mapping[str, str] = os.environ, makes: bool = True) -> DiskCache:
     """The cache of this user: where LINEARA_CACHE_DIR says, or where the system keeps caches.
+
+    Its directory is made if it is not there, unless one only looks.
 
     >>> disk_cache({VARIABLE: OFF}).directory is None
     True
     """
     chosen = environment.get(VARIABLE, "")
-    if chosen == OFF:
-        return DiskCache(None, f"{VARIABLE} is {OFF!r}")
-    base = Path(chosen) if chosen else _users(environment)
+    if chosen.lower() == OFF:
+        return DiskCache(None, f"{VARIABLE} is {chosen!r}")
+    base = _seen_from_here(chosen) if chosen else _users(environment)
     if base is None:
         return DiskCache(None, f"this user has no home directory; {VARIABLE} can name one")
     directory = base / NAME
@@ -172,13 +186,25 @@ def disk_cache(environment: Mapping[str, str] = os.environ) -> DiskCache:
         try:
             state = os.lstat(directory)
         except FileNotFoundError:
+            if not makes:
+                return DiskCache(directory)
             base.mkdir(parents=True, exist_ok=True)
             directory.mkdir(mode=0o700, exist_ok=True)
             state = os.lstat(directory)
         why = _why_not_private(state, stat.S_ISDIR)
     except OSError as error:
-        return DiskCache(None, f"{directory}: {error.strerror or error}")
-    return DiskCache(None, f"{directory} {why}") if why else DiskCache(directory)
+        why = f"cannot be made or read ({error.strerror or error})"
+    if not why:
+        return DiskCache(directory)
+    mends = f"`chmod 700 {shlex.quote(str(directory))}` mends that, or "
+    mends = mends if why.startswith(OPEN) else ""
+    return DiskCache(None, f"{directory} {why}; {mends}{VARIABLE} can name another place")
+
+
+@cache
+def _seen_from_here(path: str) -> Path:
+    """An absolute path, which stays the same where the process goes to another directory."""
+    return Path(path).absolute()
 
 
 def _users(environment: Mapping[str, str]) -> Path | None:
@@ -192,6 +218,9 @@ def _users(environment: Mapping[str, str]) -> Path | None:
     return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "lineara"
 
 
+OPEN = "may be entered by others"
+
+
 def _why_not_private(s: os.stat_result, is_kind: Callable[[int], bool]) -> str:
     """Why a file or directory is not this user's alone; "" if it is."""
     if not is_kind(s.st_mode):
@@ -200,7 +229,7 @@ def _why_not_private(s: os.stat_result, is_kind: Callable[[int], bool]) -> str:
         return ""
     if s.st_uid != os.geteuid():
         return "belongs to another user"
-    return f"may be entered by others (mode {s.st_mode & 0o777:o})" if s.st_mode & 0o077 else ""
+    return f"{OPEN} (mode {s.st_mode & 0o777:o})" if s.st_mode & 0o077 else ""
 
 
 __all__ = ["DiskCache", "Entry", "Limits", "disk_cache"]
