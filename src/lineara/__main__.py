@@ -28,7 +28,7 @@ COMMANDS = {
     "run": (f"{TEXT}:run", "run a definition on arguments, and count the work"),
     "grad": (f"{TEXT}:grad", "value and gradient of a definition, and the work of both"),
     "cost": (f"{TEXT}:cost", "work and size of definitions"),
-    "crosscheck": ("lineara.crosscheck.command", "run random programs through all four engines"),
+    "crosscheck": ("lineara.crosscheck.command", "run random programs through each engine"),
     "cache": ("lineara.cli.cache", "where compiled code is kept on disk; remove it"),
     "calculus": ("lineara.cli.calculus", "run, trace and differentiate terms of the calculus"),
     "explore": ("lineara.explorer.command", "a page on a function: source, stages, costs a line"),

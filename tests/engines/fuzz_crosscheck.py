@@ -1,4 +1,4 @@
-"""The four engines on many more random programs than a run of the tests has: `make fuzz`.
+"""The four engines and machine code on many more random programs than the tests have: `make fuzz`.
 
     python tests/engines/fuzz_crosscheck.py [PROGRAMS] [--seed N] [--jobs N] [--journal FILE] ...
 
@@ -57,7 +57,7 @@ def main(programs: int, seed: int | None, jobs: int, journal: Path | None, write
 
 
 if __name__ == "__main__":
-    asked = argparse.ArgumentParser(description="The four engines on random programs.")
+    asked = argparse.ArgumentParser(description="The engines on random programs.")
     asked.add_argument("programs", type=int, nargs="?", default=100_000)
     asked.add_argument("--seed", type=int)
     asked.add_argument("--jobs", type=int, default=os.cpu_count())

@@ -11,7 +11,7 @@ import mpmath
 import pytest
 
 from lineara.__main__ import main
-from lineara.crosscheck import crosscheck
+from lineara.crosscheck import crosscheck, engines
 from lineara.crosscheck.engines import ENGINES, notations
 from lineara.crosscheck.judge import difference, judge
 from lineara.crosscheck.language import (
@@ -38,6 +38,7 @@ from lineara.crosscheck.oracle import COMPLEX, EdgeError, complex_step, fifty_di
 from lineara.crosscheck.oracle import mpmath as many_digits
 from lineara.crosscheck.random_programs import BINARY, DIVIDED, OPERATIONS, Random
 from lineara.crosscheck.report import SIZE
+from lineara.engines.native import is_installed
 from lineara.errors import LinearaError
 
 x, y, v = var("x", R), var("y", R), var("v", Array(3))
@@ -54,22 +55,66 @@ def of_x(body, at=0.7):
 @pytest.mark.slow("2,000 programs")
 @pytest.mark.parametrize("shard", range(10))
 def test_the_four_engines_and_the_complex_step_agree_on_random_programs(shard: int):
-    report = crosscheck(SHARD, seed=10_000 + shard * SHARD)
+    report = crosscheck(SHARD, seed=10_000 + shard * SHARD, every=8)
     assert not report.wrong, "\n".join(report.found)
     assert report.programs == SHARD
     assert report.moving > 0.6 * SHARD
     assert report.higher_order > 0.4 * SHARD
     assert report.with_arrays > 0.4 * SHARD
-    assert report.against == report.between // 4 * 5
+    assert compared(report)
     assert report.edges + report.not_finite < 0.15 * SHARD
 
 
 def test_the_four_engines_and_the_complex_step_agree_on_a_few_random_programs():
-    report = crosscheck(32, seed=20_000)
+    report = crosscheck(32, seed=20_000, every=4)
     assert not report.wrong, "\n".join(report.found)
     assert report.programs == 32
     assert report.moving > 10
-    assert report.against == report.between // 4 * 5
+    assert compared(report)
+
+
+def compared(report):
+    """Whether every engine was compared with the first and with the oracle, also machine code."""
+    numbers = report.against - report.between  # of all programs, each once
+    of_machine_code = report.between - 4 * numbers
+    return 0 < of_machine_code < numbers if is_installed() else of_machine_code == 0
+
+
+@pytest.mark.skipif(not is_installed(), reason="machine code is not compiled")
+def test_machine_code_takes_part_and_is_counted(place_of_cache):
+    seeds = range(300, 308)
+    reports = [crosscheck(1, seed, every=4) for seed in seeds]
+    assert [r.compiled for r in reports] == [
+        r.judged * (s % 4 == 0) for s, r in zip(seeds, reports, strict=True)
+    ]
+    assert not any(r.wrong for r in reports)
+    assert "run as machine code, too\n" in reports[0].text()
+    assert not [*place_of_cache.iterdir()]
+
+
+@pytest.fixture
+def place_of_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("LINEARA_CACHE_DIR", str(tmp_path))
+    return tmp_path
+
+
+def test_without_llvmlite_four_engines_are_compared_and_it_is_said(monkeypatch):
+    monkeypatch.setattr("lineara.crosscheck.engines.is_installed", lambda: False)
+    report = crosscheck(2, seed=300)
+    assert report.compiled == 0
+    assert report.judged
+    assert "run as machine code, too: llvmlite is not installed\n" in report.text()
+
+
+@pytest.mark.skipif(not is_installed(), reason="machine code is not compiled")
+def test_machine_code_that_is_wrong_disagrees(monkeypatch):
+    right = engines.machine_code
+    monkeypatch.setattr(
+        engines, "machine_code", lambda p: [1 + 1e-8 * right(p)[0] for _ in right(p)]
+    )
+    report = crosscheck(1, seed=300)
+    assert report.wrong
+    assert "machine code disagree" in report.found[0]
 
 
 def test_the_random_programs_have_everything():

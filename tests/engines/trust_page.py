@@ -20,6 +20,7 @@ ROWS = (
     ("with a gradient that is not zero", "moving"),
     ("with functions as values", "higher_order"),
     ("with arrays", "with_arrays"),
+    ("run as machine code, too", "compiled"),
     ("comparisons of an engine with another", "between"),
     ("comparisons of an engine with the complex step", "against"),
     ("judged again in 50 digits", "rejudged"),

@@ -1,4 +1,4 @@
-"""The four engines against each other, and against complex steps, on random programs.
+"""The four engines against each other, machine code and complex steps, on random programs.
 
 >>> from lineara.crosscheck import crosscheck
 >>> report = crosscheck(5, seed=7)

@@ -1,4 +1,4 @@
-"""`python -m lineara crosscheck`: the four engines against each other on random programs."""
+"""`python -m lineara crosscheck`: the four engines and machine code on random programs."""
 
 import argparse
 import json

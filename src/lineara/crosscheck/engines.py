@@ -1,7 +1,7 @@
 """The four engines, each asked for value and gradient of a program in its own notation.
 
 They share the derivative facts of the primitives, and nothing else; the calculus runs twice, by
-its rules and by its machine.
+its rules and by its machine, and the programs of Linear A as machine code, too, where that can be.
 """
 
 from collections.abc import Callable
@@ -24,6 +24,8 @@ from lineara.crosscheck.as_diagram import diagram_of
 from lineara.crosscheck.language import Program
 from lineara.diagrams.evaluate import Evaluator
 from lineara.engines import run
+from lineara.engines.native import is_installed
+from lineara.engines.native.cache import nothing_kept
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
 from lineara.passes.derivatives import grad
@@ -48,12 +50,17 @@ def eager(program: Program) -> Numbers:
     return _flat(value, *gradient)
 
 
-def linear_a(program: Program) -> Numbers:
+def linear_a(program: Program, engine: str | None = None) -> Numbers:
     """The passes on the text: jvp, unzip, transpose."""
-    p = check(parse(as_linear_a.text_of(program), sugar=True))
-    args = _arrays(program)
-    gradient = run(grad(p, "f"), "f.grad", *args).results
-    return _flat(*run(p, "f", *args).results, *gradient)
+    p = grad(check(parse(as_linear_a.text_of(program), sugar=True)), "f")
+    parts = [run(p, f, *_arrays(program), engine=engine).results for f in ("f", "f.grad")]
+    return _flat(*parts[0], *parts[1])
+
+
+def machine_code(program: Program) -> Numbers:
+    """The same, as machine code with the rounding that it has by default."""
+    with nothing_kept():
+        return linear_a(program, "native")
 
 
 def _pulled(program: Program) -> tuple[Term, Term]:
@@ -97,6 +104,12 @@ ENGINES: dict[str, Engine] = {
     "calculus, by its machine": calculus_machine,
     "diagrams": by_diagrams,
 }
+MACHINE_CODE = "machine code"
+
+
+def with_machine_code() -> dict[str, Engine]:
+    """The engines, with machine code where llvmlite is installed."""
+    return {**ENGINES, MACHINE_CODE: machine_code} if is_installed() else ENGINES
 
 
 def notations(program: Program) -> dict[str, str]:

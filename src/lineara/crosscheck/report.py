@@ -4,7 +4,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from lineara.crosscheck.engines import ENGINES, Engine, notations
+from lineara.crosscheck.engines import (
+    ENGINES,
+    MACHINE_CODE,
+    Engine,
+    notations,
+    with_machine_code,
+)
 from lineara.crosscheck.judge import ORACLE, Verdict, judge
 from lineara.crosscheck.language import Program, subterms
 from lineara.crosscheck.random_programs import Random
@@ -24,6 +30,7 @@ class Report:
     higher_order: int = 0  # have a function as a value
     with_arrays: int = 0
     constructs: int = 0
+    compiled: int = 0  # run as machine code, too
     between: int = 0
     against: int = 0
     rejudged: int = 0
@@ -56,6 +63,7 @@ class Report:
 
     def text(self) -> str:
         """A table for a person."""
+        without = "" if MACHINE_CODE in with_machine_code() else ": llvmlite is not installed"
         rows = [
             ("programs", self.programs),
             ("left out, where two pieces of a function meet", self.edges),
@@ -63,6 +71,7 @@ class Report:
             ("with a gradient that is not zero", self.moving),
             ("with functions as values", self.higher_order),
             ("with arrays", self.with_arrays),
+            (f"run as machine code, too{without}", self.compiled),
             ("comparisons of engines with each other", self.between),
             ("comparisons of engines with the complex step", self.against),
             ("judged again in 50 digits", self.rejudged),
@@ -80,16 +89,20 @@ def crosscheck(
     programs: int,
     seed: int = 0,
     size: int = SIZE,
-    engines: Mapping[str, Engine] = ENGINES,
+    engines: Mapping[str, Engine] | None = None,
+    every: int = 1,
 ) -> Report:
     """Run programs of the seeds from `seed` on.
+
+    Unless it is said which engines run them, one program in `every` is machine code, too.
 
     >>> crosscheck(3, seed=1).wrong
     False
     """
     report = Report()
     for s in range(seed, seed + programs):
-        report += one(s, size, engines)
+        own = ENGINES if s % every else with_machine_code()
+        report += one(s, size, own if engines is None else engines)
     return report
 
 
@@ -105,6 +118,7 @@ def one(seed: int, size: int, engines: Mapping[str, Engine]) -> Report:
     r.higher_order = int("lam" in heads)
     r.with_arrays = int(bool(heads & {"sum", "index", "stack", "dot"}))
     r.constructs = program.body.size
+    r.compiled = int(MACHINE_CODE in v.numbers)
     r.between, r.against, r.rejudged = v.between, v.against, v.rejudged
     r.largest_between, r.largest_against = v.largest_between, v.largest_against
     r.engines_disagree = int(bool(v.engines_disagree))

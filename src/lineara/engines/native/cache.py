@@ -19,7 +19,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -46,6 +47,7 @@ class Limits(NamedTuple):
 
 
 LIMITS = Limits()
+_keeps = ContextVar("whether anything is kept", default=True)
 
 
 class Entry(NamedTuple):
@@ -175,6 +177,8 @@ def disk_cache(environment: Mapping[str, str] = os.environ, makes: bool = True) 
     >>> disk_cache({VARIABLE: OFF}).directory is None
     True
     """
+    if not _keeps.get():
+        return DiskCache(None, "programs that nobody runs again are not kept")
     chosen = environment.get(VARIABLE, "")
     if chosen.lower() == OFF:
         return DiskCache(None, f"{VARIABLE} is {chosen!r}")
@@ -199,6 +203,16 @@ def disk_cache(environment: Mapping[str, str] = os.environ, makes: bool = True) 
     mends = f"`chmod 700 {shlex.quote(str(directory))}` mends that, or "
     mends = mends if why.startswith(OPEN) else ""
     return DiskCache(None, f"{directory} {why}; {mends}{VARIABLE} can name another place")
+
+
+@contextmanager
+def nothing_kept() -> Iterator[None]:
+    """What is compiled in the block is neither looked for on disk nor kept there."""
+    token = _keeps.set(False)
+    try:
+        yield
+    finally:
+        _keeps.reset(token)
 
 
 @cache
@@ -232,4 +246,4 @@ def _why_not_private(s: os.stat_result, is_kind: Callable[[int], bool]) -> str:
     return f"{OPEN} (mode {s.st_mode & 0o777:o})" if s.st_mode & 0o077 else ""
 
 
-__all__ = ["DiskCache", "Entry", "Limits", "disk_cache"]
+__all__ = ["DiskCache", "Entry", "Limits", "disk_cache", "nothing_kept"]
