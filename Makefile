@@ -43,7 +43,7 @@ test-bounds: .venv/with-test  # machine code that looks at each place before it 
 test-browser: .venv/with-test .venv/with-browser  # the pages in Debian's chromium, driven by Playwright
 	$(PY) -m pytest -q --all tests/browser
 
-fuzz: .venv/with-test  # the properties of the passes on 100,000 random programs, 5,000 Python functions, 50,000 captured ones, 5,000 that give arrays several names, 100,000 scripts, 3,000 calls of NumPy's functions, of the calculus and the diagrams on 20,000; the four engines and machine code on 100,000; machine code on 10,000, and called 10,000,000 times
+fuzz: .venv/with-test  # the properties of the passes on 100,000 random programs, 5,000 Python functions, 50,000 captured ones, 5,000 that give arrays several names, 100,000 scripts, 3,000 calls of NumPy's functions, of the calculus and the diagrams on 20,000; the four engines and machine code on 100,000; machine code on 10,000, on 100,000 as LLVM does not make it faster, and called 10,000,000 times
 	$(PY) tests/linear_a/fuzz.py
 	$(PY) tests/linear_a/fuzz_python.py
 	$(PY) tests/capture/fuzz_source.py
@@ -54,6 +54,7 @@ fuzz: .venv/with-test  # the properties of the passes on 100,000 random programs
 	$(PY) tests/diagrams/fuzz_diagrams.py
 	$(PY) tests/engines/fuzz_crosscheck.py
 	$(PY) tests/engines/fuzz_native.py
+	$(PY) tests/engines/fuzz_native.py --unoptimised
 	PYTHONMALLOC=debug $(PY) tests/engines/fuzz_direct.py 10000000
 	$(PY) tests/linear_a/million.py
 

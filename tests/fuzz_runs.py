@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 
 def go(
@@ -15,13 +15,15 @@ def go(
     outcome: Callable[[int], tuple[Counter[str], str]],
     number: int,
     failed: Callable[[Counter[str], int], bool] = lambda counts, number: False,
+    options: Sequence[argparse.ArgumentParser] = (),
 ) -> None:
     """Try `number` things, or as many as the command line says; exits with 1 where one fails.
 
     `outcome(seed)` is what one counts as, and what it fails with, or no text.  All together fail
-    where `failed(counts, number)`, too.  `doc` is what the command line tells of the script.
+    where `failed(counts, number)`, too.  `doc` is what the command line tells of the script, which
+    may have `options` of its own.
     """
-    parser = argparse.ArgumentParser(description=doc)
+    parser = argparse.ArgumentParser(description=doc, parents=options)
     parser.add_argument(things, nargs="?", type=int, default=number)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from rounding import excess
 
 from lineara.engines import ENGINES, run
+from lineara.engines.native import machine_code
+from lineara.engines.native.cache import nothing_kept
 
 pytest.importorskip("llvmlite")
 
@@ -98,3 +100,12 @@ def test_random_programs_of_linear_a_have_the_interpreters_values(request):
     counts = explore(programs, programs)
     assert counts["compared"] > 0.8 * programs
     assert counts["compared by default"] > 0.8 * programs
+
+
+def test_random_programs_that_llvm_does_not_make_faster_have_them_too(monkeypatch):
+    asked = []
+    monkeypatch.setattr(machine_code, "level_of", lambda text, leaves: asked.append(leaves) or 0)
+    with nothing_kept():
+        counts = explore(10, 10)
+    assert counts["compared by default"]
+    assert asked
