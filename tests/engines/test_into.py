@@ -158,11 +158,15 @@ def test_other_shapes_go_the_long_way_and_come_back():
     ("out", "kind", "said"),
     [
         (1.0, TypeMismatchError, "into: the results of f are put into arrays of NumPy's, and out "
-         "is f64[]; make it with np.empty"),
+         "is 1.0; pass np.empty of the shape and the dtype of the result"),
+        (3, TypeMismatchError, "into: the results of f are put into arrays of NumPy's, and out "
+         "is 3; pass np.empty of the shape and the dtype of the result"),
         ([np.empty(5), None], TypeMismatchError, "into: the results of f are put into arrays of "
-         "NumPy's, and out[1] is None; make it with np.empty"),
+         "NumPy's, and out[1] is None; pass np.empty of the shape and the dtype of the "
+         "result"),
         (np.ma.masked_array(X, X > 1), TypeMismatchError, "into: the results of f are put into "
-         "arrays of NumPy's, and out is f64[5]; make it with np.empty"),
+         "arrays of NumPy's, and out is f64[5]; pass np.empty of the shape and the dtype of the "
+         "result"),
         (np.broadcast_to(1.0, (5,)), TypeMismatchError,
          "into: out is read-only; pass an array that can be written"),
         ((X, X[1:]), StructureError, "into: out[0] and out[1] lie in the same memory, so one "

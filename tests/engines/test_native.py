@@ -15,6 +15,7 @@ import lineara
 from lineara.engines import ENGINES, run
 from lineara.engines.native import Native
 from lineara.engines.native.lower import lowered
+from lineara.engines.native.machine_code import MISSING
 from lineara.engines.native.scalars import RULES
 from lineara.errors import ProgramError
 from lineara.facts.primitive import Constant, Elementwise
@@ -751,7 +752,7 @@ def test_jit_with_an_engine_that_does_not_take_the_program_is_an_error():
 
 def test_without_llvmlite_it_says_so(monkeypatch):
     monkeypatch.setattr("lineara.engines.native.compiler", lambda: None)
-    assert Native().takes(VIEWS, "f") == "it compiles with llvmlite, which is not installed"
+    assert Native().takes(VIEWS, "f") == MISSING
 
 
 def test_whole_numbers_are_divided_without_a_call_back_unless_they_are_large():

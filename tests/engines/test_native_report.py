@@ -61,7 +61,9 @@ def test_calls_back_are_counted():
         f(np.ones(300))
     told = said(f, np.ones(300))
     (i,) = [i for i, s in enumerate(told) if s.startswith("called back: argsort")]
-    assert re.fullmatch(r"called back: argsort\(f64\[300\]\): 3 times, [\d.]+ µs each", told[i])
+    assert re.fullmatch(
+        r"called back: argsort\(f64\[300\]\): 3 times, [\d.]+ (µs|ms) each", told[i]
+    )
     place = sorted_sum.__code__.co_firstlineno + 1
     assert (
         told[i + 1]
@@ -73,7 +75,22 @@ def test_one_call_back_is_told_as_one():
     f = lineara.jit(lambda x: x[np.argsort(x)][0], engine="native")
     f(np.ones(300))
     (told,) = [s for s in said(f, np.ones(300)) if s.startswith("called back: argsort")]
-    assert re.fullmatch(r"called back: argsort\(f64\[300\]\): once, [\d.]+ µs", told)
+    assert re.fullmatch(r"called back: argsort\(f64\[300\]\): once, [\d.]+ (µs|ms)", told)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (4e-7, "0.4 µs"),
+        (9.99e-4, "999.0 µs"),
+        (1e-3, "1.0 ms"),
+        (0.2620677, "262.1 ms"),
+        (75, "75.0 s"),
+    ],
+)
+def test_what_takes_long_is_told_in_larger_units(seconds, said):
+    assert str(report.CalledBack("f", 1, seconds)) == f"f: once, {said}"
+    assert str(report.CalledBack("f", 2, 2 * seconds)) == f"f: 2 times, {said} each"
 
 
 def smooth(x):
@@ -173,8 +190,8 @@ def test_the_code_that_is_listed_is_the_code_that_runs():
 def test_without_llvmlite_there_is_no_machine_code(monkeypatch):
     monkeypatch.setattr("lineara.engines.native.report.compiler", lambda: None)
     text = (
-        "stages: there is no machine code: it compiles with llvmlite, which is not installed; "
-        "the program runs interpreted"
+        "stages: there is no machine code: it compiles with llvmlite, which is not installed "
+        "(`pip install llvmlite`); the program runs interpreted"
     )
     with pytest.raises(StagingError, match=re.escape(text)):
         _ = lineara.stages(recurrence, np.ones(3)).machine_code

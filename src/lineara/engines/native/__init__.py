@@ -11,7 +11,7 @@ from lineara.engines.native import emitted
 from lineara.engines.native.calling_back import put_together, taken_apart
 from lineara.engines.native.kernel import Doubted, Kernel, Relaid, TooDeep
 from lineara.engines.native.lower import Lowered
-from lineara.engines.native.machine_code import compiler
+from lineara.engines.native.machine_code import MISSING, compiler
 from lineara.facts.types import ArrayType
 from lineara.linear_a.program import Program
 
@@ -32,7 +32,7 @@ class Native(Engine):
     def takes(self, program: Program, name: str) -> str | None:
         """Why the definition is not lowered."""
         if compiler() is None:
-            return "it compiles with llvmlite, which is not installed"
+            return MISSING
         code = self.code(program, name)
         return code if isinstance(code, str) else None
 

@@ -24,6 +24,8 @@ import numpy as np
 from lineara.engines.native.cache import disk_cache
 from lineara.engines.native.symbols import array_maker
 
+MISSING = "it compiles with llvmlite, which is not installed (`pip install llvmlite`)"
+
 
 class Compiler:
     """LLVM, for the processor at hand."""

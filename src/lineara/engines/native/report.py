@@ -13,7 +13,7 @@ from typing import NamedTuple
 from lineara.engines.native import Native
 from lineara.engines.native.emit import LISTED
 from lineara.engines.native.lower import Lowered, lowered
-from lineara.engines.native.machine_code import compiler
+from lineara.engines.native.machine_code import MISSING, compiler
 from lineara.engines.native.numbers import Refused
 from lineara.errors import described
 from lineara.facts.types import show
@@ -29,8 +29,20 @@ class CalledBack(NamedTuple):
 
     def __str__(self) -> str:
         often = "once" if self.times == 1 else f"{self.times:,} times"
-        each = f"{1e6 * self.seconds / self.times:.1f} µs{' each' * (self.times > 1)}"
+        each = f"{duration(self.seconds / self.times)}{' each' * (self.times > 1)}"
         return f"{self.what}: {often}, {each}"
+
+
+def duration(seconds: float) -> str:
+    """A time, in a unit of which it has at least one.
+
+    >>> duration(2.5e-7), duration(0.2620677), duration(33.0)
+    ('0.2 µs', '262.1 ms', '33.0 s')
+    """
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{1e6 * seconds:.1f} µs"
 
 
 def machine_code_facts(
@@ -127,7 +139,7 @@ def machine_code_listing(program: Program, name: str) -> Listing | str:
     """
     llvm = compiler()
     if llvm is None:
-        return "it compiles with llvmlite, which is not installed"
+        return MISSING
     try:
         code = lowered(program, *Native().key(program, name), listed=True)
     except Refused as error:

@@ -6,6 +6,7 @@ Machine code writes where the arrays lie, if their memory has what it takes: C o
 an argument.  Whatever else there is, the results are made as ever, and copied.
 """
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -49,9 +50,10 @@ class Into(Remade):
         """An error where no result can be put into something."""
         name = self.jitted.name
         if type(array) is not np.ndarray:
+            given = repr(array) if isinstance(array, numbers.Number) else show_type(array)
             raise TypeMismatchError(
                 f"into: the results of {name} are put into arrays of NumPy's, and {path} is "
-                f"{show_type(array)}; make it with np.empty"
+                f"{given}; pass np.empty of the shape and the dtype of the result"
             )
         if not array.flags.writeable:
             raise TypeMismatchError(f"into: {path} is read-only; pass an array that can be written")
