@@ -432,3 +432,16 @@ def test_a_whole_number_of_pythons_meets_every_dtype_as_in_numpy(f, dtype):
             with pytest.raises(OverflowError) as caught:
                 lineara.jit(f, engine=engine)(x, k)
             assert str(caught.value).splitlines()[0] == said
+
+
+@pytest.mark.parametrize("dtype", DTYPES[-4:], ids=str)
+@pytest.mark.parametrize("k", [2, -1, 0.5, 2.0, 3, 0, 1, -2], ids=repr)
+@pytest.mark.filterwarnings("ignore:(divide by zero|invalid value|overflow)")
+def test_powers_of_arrays_are_numpys_where_they_overflow_and_in_the_signs_of_zeros(k, dtype):
+    parts = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 1e308, -1e308, 5e-324, 3.0])
+    real, imaginary = [a.ravel() for a in np.meshgrid(parts, parts)]
+    with np.errstate(all="ignore"):
+        x = (real + 1j * imaginary if dtype.kind == "c" else parts).astype(dtype)
+    for engine in ENGINES:
+        y = lineara.jit(lambda x: x**k, engine=engine)(x)
+        assert list(map(repr, y)) == list(map(repr, x**k))

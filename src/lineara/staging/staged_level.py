@@ -943,11 +943,17 @@ def _shifts(name: str, shift: Constant) -> dict[str, Any]:
     return {f"__{name}__": forward, f"__r{name}__": lambda n, k: shift(k, n)}
 
 
+SHORT = {(int, 2): "square", (int, -1): "reciprocal", (float, 0.5): "sqrt"}
+"""What NumPy has for powers of arrays; of complex ones the bits differ from those of a power."""
+
+
 def _power(power: Callable[..., Any]) -> Any:
-    """The power; of booleans NumPy squares in another dtype than it raises in."""
+    """The power, by NumPy's short cuts; booleans it squares in another dtype than it raises in."""
 
     def method(n: Traced, k: Value) -> Any:
         weak = weakness(n)
+        if n.shape and _kind(n) == "c" and type(k) in (int, float) and (type(k), k) in SHORT:
+            return op(SHORT[type(k), k])(n)
         if type(k) is not int or k != 2 or not _is_bool(n) or weak is True:
             return power(n, k)
         if weak is not False:
