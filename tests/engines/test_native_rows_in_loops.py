@@ -88,6 +88,17 @@ def exchanged_at_once(n, x):
     return np.sum(y * y)
 
 
+def three_rows(n, x):
+    y = np.outer(np.arange(n) / n, x)
+    for i in range(n - 2):
+        a, b, c = y[i], y[i + 1].copy(), y[i + 2].copy()
+        a = a.copy()
+        y[i] = b * 0.5
+        y[i + 1] = c
+        y[i + 2] = a + b * c
+    return np.sum(y * y)
+
+
 def moved(n, x):
     y = np.outer(np.arange(n) / n, x)
     for i in range(n - 1):
@@ -114,7 +125,7 @@ def eliminated(n, x):
 
 PROGRAMS = [
     scaled, oscillator, columns, halves, stored, chosen, turned, exchanged, exchanged_at_once,
-    moved, windows, eliminated,
+    three_rows, moved, windows, eliminated,
 ]  # fmt: skip
 
 

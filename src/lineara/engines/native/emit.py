@@ -285,8 +285,10 @@ class Emitter(Memory):
         if len(held) != len(living) or 2 * size > whole.type.size:
             return
         with self.kept(args):
-            env |= {v: self.copied(x) for v, x in living}
-            args[1:] = [self.copied(x) if (i, x) in given else x for i, x in enumerate(args)][1:]
+            for v, x in living:  # one by one, so that each copy is held when the next one is made
+                env[v] = self.copied(x)
+            for i, x in given:
+                args[i] = self.copied(x)
 
     def is_free(self, e: ir.Leaf) -> bool:
         """Whether a leaf calculates with cotangents, whose rounding is free."""
