@@ -424,6 +424,16 @@ def test_a_number_of_either_kind_does_not_lose_its_precision_unsaid():
     agrees(lambda x, y, c: f(x, y, c), (X, X, 1.0), (X, X, -1.0))
 
 
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "floor_divide", "true_divide"])
+@pytest.mark.parametrize("n", [np.arange(1, 6), np.int64(3)])
+def test_a_whole_number_of_either_kind_meets_whole_numbers(name, n):
+    def f(x, n, c):
+        k = 1 if c > 0 else np.int64(2)
+        return x * getattr(np, name)(n, k)
+
+    agrees(f, (X, n, 1.0), (X, n, -1.0))
+
+
 def test_a_zero_beside_floats_is_one_of_them_unless_its_class_is_asked_for():
     def f(x):
         return x if x > 0 else 0

@@ -1157,7 +1157,7 @@ def _in_precision(primitive: Primitive, args: tuple[Any, ...]) -> tuple[Any, ...
             "of what it meets in one and its own in the other; make it one of them where it "
             "begins, float(x) or np.float64(x)"
         )
-    if t.kind in "iu" and isinstance(own, np.ufunc):  # a quotient of whole numbers is a float
+    if t.kind in "iu" and True in kinds and isinstance(own, np.ufunc):  # quotients are floats
         met = [_pythons_class(a) if w is not False else type_of(a).dtype for a, w in pairs]
         t = own.resolve_dtypes((*met, *[None] * own.nout))[kinds.index(True)]
     fits = t.kind not in "iu" or primitive.name == "where"  # or NumPy casts
