@@ -41,12 +41,15 @@ def plans_at(call: int) -> Iterator[dict[Any, Any]]:
 
 
 LIBRARIES = re.compile(
-    r"linalg|matmul|matvec|vecmat|vecdot|dot|inner|outer|einsum|kron|conv|corr|@"
+    r"linalg|matmul|matvec|vecmat|vecdot|dot|inner|outer|einsum|kron|conv|corr|@|cumprod"
 )
 
 
 def by_blas(line: Any) -> bool:
-    """Whether BLAS, LAPACK or SciPy may evaluate a line of a table, or its derivative."""
+    """Whether BLAS, LAPACK or SciPy may evaluate a line of a table, or its derivative.
+
+    Or a recurrence, which many lanes take side by side, and few one after the other.
+    """
     return bool(LIBRARIES.search(str(line))) or (not isinstance(line, str) and line.primitive.host)
 
 

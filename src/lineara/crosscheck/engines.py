@@ -23,9 +23,7 @@ from lineara.crosscheck.as_calculus import term_of, value_of
 from lineara.crosscheck.as_diagram import diagram_of
 from lineara.crosscheck.language import Program
 from lineara.diagrams.evaluate import Evaluator
-from lineara.engines import run
-from lineara.engines.native import is_installed
-from lineara.engines.native.cache import nothing_kept
+from lineara.engines import is_installed, nothing_kept, run
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
 from lineara.passes.derivatives import grad

@@ -26,8 +26,8 @@ from lineara.engines.rehearsal import Forecast, forecast
 from lineara.engines.values import ZERO, Tagged, bytes_of, ones_of
 
 if TYPE_CHECKING:
-    from lineara.engines.native import facts, guarded_call
-    from lineara.engines.native.cache import disk_cache
+    from lineara.engines.native import facts, guarded_call, is_installed
+    from lineara.engines.native.cache import disk_cache, nothing_kept
     from lineara.engines.native.report import Listing, machine_code_facts, machine_code_listing
 
     ENGINES: tuple[Engine, ...]
@@ -59,8 +59,10 @@ __all__ = [
     "forecast",
     "guarded_call",
     "is_exact",
+    "is_installed",
     "machine_code_facts",
     "machine_code_listing",
+    "nothing_kept",
     "ones_of",
     "run",
     "set_code",
@@ -77,6 +79,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'lineara.engines' has no attribute {name!r}")
     if name in ("facts", "guarded_call"):
         return import_module(f"lineara.engines.native.{name}")
-    if name == "disk_cache":
-        return import_module("lineara.engines.native.cache").disk_cache
+    if name == "is_installed":
+        return import_module("lineara.engines.native").is_installed
+    if name in ("disk_cache", "nothing_kept"):
+        return getattr(import_module("lineara.engines.native.cache"), name)
     return getattr(import_module("lineara.engines.native.report"), name)

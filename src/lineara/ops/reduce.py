@@ -177,7 +177,7 @@ class recurrence(Linear):
         with np.errstate(all="ignore"):
             if math.prod(b.shape[1:]) > FEW:
                 into[:] = _recurred(
-                    a, b, lambda factor, last: np.where(last == 0, 0, factor * last)
+                    a, b, lambda factor, last: np.where(last == 0, last, factor * last)
                 )
             else:
                 for lane in np.ndindex(b.shape[1:]):

@@ -234,7 +234,7 @@ def _ufunc_at(ufunc: Any, target: Any, at: Any, *values: Any) -> None:
         target[at] = ufunc(target[at], *values)
         return
     sums = ufunc in (np.add, np.subtract) and target.dtype.kind in "iufc"
-    if sums and np.result_type(target, values[0]) == target.dtype:
+    if sums and np.result_type(target.dtype, values[0].dtype) == target.dtype:
         values = (values[0].astype(target.dtype),)
     else:
         sums = False  # what is added is rounded to the array's dtype at each turn

@@ -133,7 +133,11 @@ class Native(Engine):
 
 
 def is_installed() -> bool:
-    """Whether there is a compiler."""
+    """Whether there is a compiler: llvmlite is installed, for a processor that it knows.
+
+    >>> isinstance(is_installed(), bool)
+    True
+    """
     return compiler() is not None
 
 

@@ -207,7 +207,13 @@ def disk_cache(environment: Mapping[str, str] = os.environ, makes: bool = True) 
 
 @contextmanager
 def nothing_kept() -> Iterator[None]:
-    """What is compiled in the block is neither looked for on disk nor kept there."""
+    """What is compiled in the block is neither looked for on disk nor kept there.
+
+    >>> import lineara
+    >>> with nothing_kept():
+    ...     lineara.jit(lambda x: x * x, engine="native")(3.0)
+    9.0
+    """
     token = _keeps.set(False)
     try:
         yield
