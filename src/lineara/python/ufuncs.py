@@ -233,11 +233,10 @@ def _ufunc_at(ufunc: Any, target: Any, at: Any, *values: Any) -> None:
     if isinstance(at, Array | np.ndarray) and at.dtype.kind == "b":  # each place once
         target[at] = ufunc(target[at], *values)
         return
-    sums = ufunc in (np.add, np.subtract) and target.dtype.kind in "iufc"
-    if sums and np.result_type(target.dtype, values[0].dtype) == target.dtype:
-        values = (values[0].astype(target.dtype),)
-    else:
-        sums = False  # what is added is rounded to the array's dtype at each turn
+    sums = ufunc in (np.add, np.subtract) and target.dtype.kind != "b"
+    if sums and values[0].dtype != object:  # else what is added is rounded at each turn
+        sums = np.result_type(target.dtype, values[0].dtype) == target.dtype
+        values = (values[0].astype(target.dtype),) if sums else values
     if sums and not target.known and not target.entered(values[0]):
         target.w.at_each(at, values[0] if ufunc is np.add else -values[0], None)
         return
