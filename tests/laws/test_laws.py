@@ -569,7 +569,8 @@ def test_g4_a_chain_of_views_is_a_direct_read():
     assert np.array_equal(grad(chained)(x), grad(direct)(x))
     for f in (direct, chained):
         assert isinstance(grad(f, sparse=True)(x), Coo | Rows)
-        assert count_bytes(lambda f=f: grad(f, sparse=True)(x)) < 20_000
+        bytes_ = count_bytes(lambda f=f: grad(f, sparse=True)(x))
+        assert bytes_ < x.nbytes / 2  # a plan may be made just then
 
 
 def test_g5_deep_members_are_paid_once():
