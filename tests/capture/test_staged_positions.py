@@ -226,6 +226,7 @@ def test_a_mask_of_which_values_tell_what_is_written_is_refused(write):
     with pytest.raises(lineara.errors.StagingError) as e:
         lineara.jit(written)(np.arange(12.0).reshape(4, 3) - 5)
     assert e.value.message == (
-        "where a staged mask of whole axes holds, what is the same in all places may be written, "
-        "as one number; for an array of values use np.where(mask, values, array)"
+        "a write where a mask holds whose values are not known yet: the mask has to be of whole "
+        "axes, all other axes are written whole, and the value is the same at each place, as one "
+        "number; for an array of values use np.where(mask, values, array)"
     )

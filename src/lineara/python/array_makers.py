@@ -410,12 +410,7 @@ def ix_(*args):
     if not all([np.ndim(a) == 1 for a in lines]):
         raise ValueError("Cross index must be 1 dimensional")
     lines = [np.flatnonzero(a) if a.dtype == bool else a for a in lines]
-    return tuple(
-        [
-            np.reshape(a, [-1 if j == i else 1 for j in range(len(lines))])
-            for i, a in enumerate(lines)
-        ]
-    )
+    return meshgrid(*lines, copy=False, sparse=True, indexing="ij")
 
 
 @in_place_of(np.fromiter)

@@ -528,8 +528,9 @@ class Region(WrittenView):
             value, t = op("reshape")(value, shape=()), ArrayType((), t.dtype)
         if not fits or len(t.shape) > len(rest):
             raise StagingError(
-                "where a staged mask of whole axes holds, what is the same in all places may be "
-                "written, as one number; for an array of values use np.where(mask, values, array)"
+                "a write where a mask holds whose values are not known yet: the mask has to be of "
+                "whole axes, all other axes are written whole, and the value is the same at each "
+                "place, as one number; for an array of values use np.where(mask, values, array)"
             )
         y = self.fitted(value, ArrayType(rest if t.shape else (), x.dtype), at)
         if mask.shape != x.shape:

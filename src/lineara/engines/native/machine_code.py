@@ -47,9 +47,10 @@ class Compiler:
         )
 
     def features(self) -> str:
-        """What the processor has; loads of eight far places at once are slower than eight loads.
+        """The processor's features for LLVM, which on x86 is told to use no gathers.
 
-        Since 2023 Intel's microcode slows them (Downfall, CVE-2022-40982); AMD's never were quick.
+        A gather loads from several places at once.  It is slower than as many loads: since 2023 by
+        Intel's microcode (Downfall, CVE-2022-40982), and on AMD's processors.
         """
         host = self.llvm.get_host_cpu_features()
         return host.flatten() + ",+prefer-no-gather" * bool(host.get("avx2"))
