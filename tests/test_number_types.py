@@ -9,6 +9,7 @@ import pytest
 
 import lineara
 from lineara.errors import DetachError, NoRuleError, TypeMismatchError
+from lineara.facts.primitive import op
 
 X = np.array([1.0, 2.0, 3.0], np.float32)
 FUNCTIONS = [
@@ -445,3 +446,15 @@ def test_powers_of_arrays_are_numpys_where_they_overflow_and_in_the_signs_of_zer
     for engine in ENGINES:
         y = lineara.jit(lambda x: x**k, engine=engine)(x)
         assert list(map(repr, y)) == list(map(repr, x**k))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_lanes_of_a_recurrence_have_the_bits_of_each_alone(reverse):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(5, 100)), rng.normal(size=(6, 100))
+    a[rng.random(a.shape) < 0.3], b[rng.random(b.shape) < 0.3] = 0.0, -0.0
+    run = op("recurrence").evaluate
+    together = run(np, a, b, axis=0, reverse=reverse)
+    for lane in range(100):
+        alone = run(np, a[:, lane], b[:, lane], axis=0, reverse=reverse)
+        assert together[:, lane].tobytes() == alone.tobytes()

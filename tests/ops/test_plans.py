@@ -48,7 +48,8 @@ LIBRARIES = re.compile(
 def by_blas(line: Any) -> bool:
     """Whether BLAS, LAPACK or SciPy may evaluate a line of a table, or its derivative.
 
-    Or a recurrence, which many lanes take side by side, and few one after the other.
+    Or Python, as the recurrence that the derivative of a running product is: signs of zeros may
+    differ there.
     """
     return bool(LIBRARIES.search(str(line))) or (not isinstance(line, str) and line.primitive.host)
 

@@ -177,13 +177,15 @@ class recurrence(Linear):
         with np.errstate(all="ignore"):
             if math.prod(b.shape[1:]) > FEW:
                 into[:] = _recurred(
-                    a, b, lambda factor, last: np.where(last == 0, last, factor * last)
+                    a, b, lambda factor, last: np.where(last == 0, 0, factor * last)
                 )
             else:
                 for lane in np.ndindex(b.shape[1:]):
                     each = (..., *lane) if lane else ...
                     numbers = a[each].tolist(), b[each].tolist()
-                    into[each] = _recurred(*numbers, lambda factor, last: last and factor * last)
+                    into[each] = _recurred(
+                        *numbers, lambda factor, last: factor * last if last else 0
+                    )
         return z
 
     def arithmetic(self, y, args, params):

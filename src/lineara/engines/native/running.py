@@ -12,10 +12,10 @@ from lineara.linear_a import syntax as ir
 
 
 def recurred(em: Emitter, kind: str, z: nm.Num, factor: nm.Num, term: nm.Num) -> nm.Num | None:
-    """The term and the factor times z; a zero z stays, whatever the factor."""
-    product = RULES["multiply"](em, kind, [factor, z])
-    live = RULES["not_equal"](em, "bool", [z, nm.constant(kind, 0)])
-    kept = None if product is None or live is None else where(em, kind, [live, product, z])
+    """The term and the factor times z; that product is 0 if z is, whatever the factor."""
+    product, zero = RULES["multiply"](em, kind, [factor, z]), nm.constant(kind, 0)
+    live = RULES["not_equal"](em, "bool", [z, zero])
+    kept = None if product is None or live is None else where(em, kind, [live, product, zero])
     return kept and RULES["add"](em, kind, [kept, term])
 
 
