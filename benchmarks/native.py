@@ -199,11 +199,12 @@ ARRAYS = """
 
 The whole call of `lineara.jit(.., engine="native")`, from source that NumPy runs as it is; `value`
 is that of the function itself. Beside it the derivative by hand in NumPy, value and adjoint by hand
-under g++ (the adjoints calculate the value, too), and `jax.jit` of the same source, with `lax.scan`
-for the loop, which may use both cores. Ratios of what is derived; the last is to its own value.
+under g++ (the adjoints calculate the value, too), `jax.jit` of the same source, with `lax.scan` for
+the loop, which may use both cores, and the same source run eagerly by torch on one thread; torch
+refuses what a loop writes in place. Ratios of what is derived; the last is to its own value.
 """
-WAYS = ("native", "value", "by hand", "g++", "g++ fast", "jax")
-RATIOS = ("by hand", "g++", "g++ fast", "jax", "value")
+WAYS = ("native", "value", "by hand", "g++", "g++ fast", "jax", "torch")
+RATIOS = ("by hand", "g++", "g++ fast", "jax", "torch", "value")
 
 
 def mean(ratios: list[float]) -> float:

@@ -11,6 +11,8 @@ import numpy as np
 
 import lineara
 
+from .peers import installed
+
 rng = np.random.default_rng(0)
 SEEN = rng.normal(size=(200, 4))
 MOVES = np.eye(4) + 0.1 * np.eye(4, k=1)
@@ -363,14 +365,17 @@ def calls(p: Program, libraries: Mapping[str, Any]) -> dict[str, Callable[[], An
         if p.cpp is not None and library is not None:
             both = by_cpp(p, library)
             ways[name], values[f"{name} value"] = both["gradient"], both["value"]
-    try:
+    if installed("jax"):
         import jax
-    except ImportError:
-        pass
-    else:
+
         jax.config.update("jax_enable_x64", True)
         theirs, given = jax.jit(derived(p, jax)), jax.device_put(p.args)
         ways["jax"] = lambda: jax.block_until_ready(theirs(*given))
+    if installed("torch"):
+        from . import native_torch
+
+        eagerly = native_torch.call(p)
+        ways |= {"torch": eagerly} if eagerly else {}
     same(p, [way() for way in ways.values()])
     if p.what == "gradient":
         value = lineara.jit(p.f, engine="native")

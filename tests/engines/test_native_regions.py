@@ -234,7 +234,7 @@ def test_a_line_is_put_over_what_it_is_made_of():
 def test_a_sum_that_is_known_is_not_added_up_again(monkeypatch):
     case = lineara.grad(logsumexp), (rng.normal(size=20_000),)
     told, (y,) = regions_and_results(case, Native())
-    monkeypatch.setattr(lower, "known_sums", lambda program, *_: program)
+    monkeypatch.setattr(lower, "cotangent_sums", lambda program, *_: program)
     more, (z,) = regions_and_results(case, Native())
     assert (len(told), len(more)) == (2, 3)
     assert np.allclose(y, z, rtol=1e-13, atol=1e-14)
@@ -243,7 +243,7 @@ def test_a_sum_that_is_known_is_not_added_up_again(monkeypatch):
 @pytest.mark.parametrize("axis", [0, 1, (0, 1), None])
 @pytest.mark.parametrize("keepdims", [False, True])
 @pytest.mark.parametrize("shape", [(40, 40), (33, 5), (1, 70)])
-def test_known_sums_are_those_of_their_axes(axis, keepdims, shape):
+def test_cotangent_sums_are_those_of_their_axes(axis, keepdims, shape):
     def f(x):
         m = np.max(x, axis=axis, keepdims=True)
         s = np.sum(np.exp(x - m), axis=axis, keepdims=keepdims)
@@ -269,8 +269,8 @@ def test_a_known_sum_is_scaled_by_what_is_the_same_along_its_axes(spread):
               let t = sum[axis={axes}, keepdims={str(second).lower()}](p) in
               (s, t;)
         """)
-        assert lower.known_sums(p, "f", lambda e: False).defs["f"].body is p.defs["f"].body
-        known = lower.known_sums(p, "f", lambda e: True)
+        assert lower.cotangent_sums(p, "f", lambda e: False).defs["f"].body is p.defs["f"].body
+        known = lower.cotangent_sums(p, "f", lambda e: True)
         leaves = ir.leaves(known.defs["f"].body)
         sums = [e for e in leaves if isinstance(e, ir.Prim) and e.name == "sum"]
         assert len(sums) == 1 + any([steps[i] for i in axes])
@@ -289,7 +289,7 @@ def test_a_known_sum_is_scaled_by_no_argument_of_the_factor():
           (s, t;)
     """)
     d = np.array([[0.0, 1.0, 2.0]])
-    known = lower.known_sums(p, "f", lambda e: True)
+    known = lower.cotangent_sums(p, "f", lambda e: True)
     assert known.defs["f"].body is not p.defs["f"].body
     _, t = run(known, "f", np.ones((1, 3)), d, engine="interpreter").results
     assert np.array_equal(t, np.sin(d[0]))
@@ -306,6 +306,79 @@ def test_a_known_sum_that_is_infinite_is_in_doubt(large):
     with np.errstate(all="ignore"):
         expected = lineara.jit(lineara.grad(f), engine="interpreter")(x)
         assert np.allclose(g(x), expected, rtol=1e-12, atol=0, equal_nan=True)
+
+
+PRODUCTS = [
+    ("einsum[subscripts='nki,kij->nkj']", "nki", "kij", "nkj"),
+    ("einsum[subscripts='kij,nki->jnk']", "kij", "nki", "jnk"),
+    ("einsum[subscripts='nn,nk->nk']", "nn", "nk", "nk"),
+    ("einsum[subscripts='ab,cd->abcd']", "ab", "cd", "abcd"),
+    ("matmul", "ij", "jk", "ik"),
+]
+LENGTHS = dict(zip("nkijabcd", (4, 3, 2, 5, 2, 3, 4, 1), strict=True))
+
+
+def float_of(letters):
+    return f"f64[{','.join([str(LENGTHS[c]) for c in letters])}]"
+
+
+@pytest.mark.parametrize(("product", "first", "second", "out"), PRODUCTS)
+def test_a_sum_comes_before_a_product_with_what_is_the_same_along_it(product, first, second, out):
+    x, y = [rng.normal(size=[LENGTHS[c] for c in letters]) for letters in (first, second)]
+    places = range(len(out))
+    for axes in [a for n in range(1, len(out) + 1) for a in itertools.combinations(places, n)]:
+        gone = {out[i] for i in axes}
+        one = [gone.isdisjoint(of) for of in (first, second)]
+        repeats = len({*(second if one[0] else first)}) < 2
+        for keepdims, again in itertools.product([False, True], [False, True]):
+            result = "".join(["d" if c in gone else c for c in out if keepdims or c not in gone])
+            p = parse(
+                f"""
+                def f(x: {float_of(first)}, y: {float_of(second)}, k: f64;)
+                    -> ({float_of(result)}, {float_of(out)};) =
+                  let z: {float_of(out)} = {product}(x, y) in
+                  let r: {float_of(out)} = reshape[shape={tuple([LENGTHS[c] for c in out])}](z) in
+                  let p = r * k in
+                  let s = sum[axis={axes}, keepdims={str(keepdims).lower()}](p) in
+                  (s, {"z" if again else "w"};)
+            """.replace("(s, w;)", f"let w = zeros[{float_of(out)}] in (s, w;)")
+            )
+            assert lower.cotangent_sums(p, "f", lambda e: False).defs["f"].body is p.defs["f"].body
+            early = lower.cotangent_sums(p, "f", lambda e: True)
+            s, _ = run(early, "f", x, y, -1.5, engine="interpreter").results
+            expected, _ = run(p, "f", x, y, -1.5, engine="interpreter").results
+            assert s.shape == expected.shape
+            assert np.allclose(s, expected, rtol=1e-13)
+            is_early = early.defs["f"].body is not p.defs["f"].body
+            assert is_early == (any(one) and not again and not repeats), (axes, keepdims, again)
+
+
+def test_a_sum_comes_before_no_product_that_is_infinite():
+    def f(c, w):
+        return np.sum(np.exp((X - c) @ w))
+
+    g = lineara.jit(lineara.grad(f, (0, 1)), engine="native")
+    for special in (np.inf, -np.inf, np.nan, 1e308):
+        c, w = np.zeros(X.shape[1]), np.ones((X.shape[1], 3))
+        w[1] = special, -special, 1.0
+        with np.errstate(all="ignore"):
+            expected = lineara.jit(lineara.grad(f, (0, 1)), engine="interpreter")(c, w)
+            for ours, theirs in zip(g(c, w), expected, strict=True):
+                assert np.allclose(ours, theirs, rtol=1e-12, equal_nan=True)
+
+
+def test_the_product_that_a_sum_comes_before_is_not_made():
+    def f(means, roots):
+        y = np.einsum("kij,nkj->nki", roots, X[:, None, :] - means)
+        return np.sum(np.tanh(y))
+
+    args = rng.normal(size=(3, X.shape[1])), rng.normal(size=(3, X.shape[1], X.shape[1]))
+    program, name, values = program_of(lineara.grad(f, (0, 1)), *args)
+    agree_of(program, name, values, None, None, (EXACT, Native()))
+    lines = lowered(program, name, True, False, listed=True).text.splitlines()
+    made = [re.search(r"(f64\S+) = einsum", line) for line in lines]
+    made = [m.group(1) for m in made if m is not None]
+    assert made == ["f64[203,3,5]", "f64[3,5,5]", "f64[3,5]"]
 
 
 def test_rows_are_normalised_in_one_region():

@@ -41,7 +41,7 @@ def plans_at(call: int) -> Iterator[dict[Any, Any]]:
 
 
 LIBRARIES = re.compile(
-    r"linalg|matmul|matvec|vecmat|vecdot|dot|inner|outer|einsum|kron|conv|corr|@|cumprod"
+    r"linalg|matmul|matvec|vecmat|vecdot|dot|inner|outer|einsum|kron|conv|corr|@|cumprod|cumulative_prod"
 )
 
 

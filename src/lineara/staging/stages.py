@@ -64,7 +64,7 @@ class Stages:
     `stages["jvp"]` is a stage, `stages.diff("captured", "jvp")` what changed, `stages.certificate`
     what is proved and counted, and `stages.value_and_grad(*args)` runs what came out.
     `stages.machine_code` has the text of LLVM, `llvm`, and the `assembly` of the value and its
-    pullback, each with the program's lines as comments.
+    pullback, each with the program's lines as comments, and the bytes of their `workspace`.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ from lineara.linear_a.loops import Scan
 from lineara.linear_a.program import Program
 
 Wanted = tuple[bool, ...]
-TOTAL = {"sum", "cumsum", "where", "live_factor", "keep", "astype"}
+TOTAL = {"sum", "cumsum", "where", "live_factor", "keep", "astype", "matmul", "einsum"}
 """Primitives of other kinds that do not raise."""
 
 

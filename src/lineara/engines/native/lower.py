@@ -27,9 +27,9 @@ from lineara.engines.native import (
 )
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.code import ROLLED
+from lineara.engines.native.cotangent_sums import cotangent_sums
 from lineara.engines.native.cotangents import of_cotangents
 from lineara.engines.native.emit import LARGEST, Emitter, Site
-from lineara.engines.native.known_sums import known_sums
 from lineara.engines.native.layouts import UNKNOWN, axes_of
 from lineara.engines.native.memory import Taped
 from lineara.engines.native.pieces import LONG, in_pieces
@@ -188,7 +188,7 @@ def _lowered(
     free = of_cotangents(whole, name) if trusting and not exact else set[ir.Leaf]()
     summing = op("sum")
     if any([isinstance(e, ir.Prim) and e.primitive is summing for e in free]):
-        program = known_sums(program, name, lambda e: origins.get(e, e) in free)
+        program = cotangent_sums(program, name, lambda e: origins.get(e, e) in free)
     d = program.defs[name]
     reached = [program.defs[f] for f in program.reached(name)]
     if any([f.lresults or any([v.linear for v in ir.binders(f)]) for f in reached]):

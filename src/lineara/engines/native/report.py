@@ -114,12 +114,14 @@ def _with_places(program: Program, choices: tuple[str, bool, bool], code: Lowere
 class Listing(NamedTuple):
     """A definition as LLVM's text and as assembly, with the program's lines as comments.
 
-    `places` are the user's, of these comments.  It prints as the text of LLVM.
+    `places` are the user's, of these comments; `workspace` is the bytes that a run takes beside its
+    arguments and results.  It prints as the text of LLVM.
     """
 
     llvm: str
     assembly: str
     places: dict[str, str]
+    workspace: int
 
     def __str__(self) -> str:
         return self.llvm
@@ -146,7 +148,8 @@ def machine_code_listing(program: Program, name: str) -> Listing | str:
         return f"{name} is not lowered: {error}"
     text, lines = located(code.text, name)
     module, machine = llvm.module(text, code.leaves)
-    return Listing(code.text, commented(machine.emit_assembly(module), lines), code.told)
+    assembly = commented(machine.emit_assembly(module), lines)
+    return Listing(code.text, assembly, code.told, code.workspace)
 
 
 def located(text: str, name: str) -> tuple[str, list[str]]:
