@@ -15,7 +15,7 @@ import inspect
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from operator import is_
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple, Protocol
@@ -94,7 +94,7 @@ def held(holder: Any) -> Any:
     return [*holder, *holder.values()] if type(holder) is dict else holder.copy()
 
 
-def unchanged(cells: Cells) -> bool:
+def unchanged(cells: Iterable[tuple[Any, Any]]) -> bool:
     """Whether cells and containers hold what they held."""
     try:
         return all(
@@ -189,7 +189,7 @@ class Namespace(dict[str, Any]):
         self.seen: dict[str, Any] = {}  # name -> the real value that was replaced and kept
         self.absent: set[str] = set()  # names that came from the builtins
         self.volatile: list[str] = []  # names to be read anew in the next run
-        self.cells: Cells = []  # what functions captured that are not
+        self.cells: dict[str, Cells] = {}  # name -> what its functions captured, and what that held
         self.former: dict[str, Any] = {}  # what these were: views live on from run to run
         self.stored: set[str] = set()  # names that copied code assigns: never kept
         self.library: bool = is_library_file(str(real.get("__file__")))
@@ -221,12 +221,15 @@ class Namespace(dict[str, Any]):
         new = self.overlay.replace(value)
         if name in self.stored or self.open or (new is value and _is_large(value)):
             return new
-        if not self.overlay.stable(value, self.cells):
+        cells: Cells = []
+        if not self.overlay.stable(value, cells):
             self.volatile.append(name)
         elif absent:
             self.absent.add(name)
         else:
             self.seen[name] = value
+            if cells:
+                self.cells[name] = cells
         dict.__setitem__(self, name, new)
         return new
 
@@ -270,6 +273,7 @@ class Namespace(dict[str, Any]):
         """Forget what was read under `names`."""
         for name in names:
             self.seen.pop(name, None)
+            self.cells.pop(name, None)
             self.absent.discard(name)
             if name not in _LYING and name not in _OURS:
                 self.pop(name, None)
@@ -281,8 +285,7 @@ class Namespace(dict[str, Any]):
             self.former = {name: self.pop(name, None) for name in names}
         real, seen = self.real, self.seen
         try:
-            if self.cells and not unchanged(self.cells):
-                self.cells = []
+            if self.cells and not unchanged(chain.from_iterable(self.cells.values())):
                 self.drop(*list(seen))
                 return
             if all(map(is_, map(real.get, seen), seen.values())) and (
