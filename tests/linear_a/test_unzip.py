@@ -74,6 +74,44 @@ def test_a_result_that_only_linear_code_reads_is_dropped_in_the_primal_form():
 
 
 @pytest.mark.parametrize(
+    ("part", "stored"),
+    [
+        ("index[at=(1:,)](w)", 2),
+        ("index[at=(::-2,)](w)", 2),
+        ("{ let v = index[at=(0,)](w) in broadcast_to[shape=(3,)](v) }", 2),
+        ("{ let v = reshape[shape=(2, 3)](w) in index[at=(1,)](v) }", 2),
+        ("index[at=([0, 2, 2]_i64,)](w)", 3),  # is copied
+        ("{ let v = index[at=(1:4,)](w) in sin(v) }", 4),  # and the factor of its sine
+        ("{ let v = index[at=(:3,)](w) in v * x }", 3),
+    ],
+)
+def test_a_part_of_an_array_that_all_rounds_have_is_on_no_tape(part, stored):
+    size = 5 if "1:," in part else 3
+    program = check(parse(f"""
+    def body(w: f64[6], x: f64[{size}];) -> (f64[{size}];) =
+      let p: f64[{size}] = {part} in
+      let y = p * x in
+      sin(y)
+    def f(w: f64[6], x: f64[{size}];) -> (f64[{size}];) = scan[body, 7, fwd, 1, 1, 0](w, x;)
+    """))  # fmt: skip
+    made = check(vjp(program, "f"))
+    (row,) = [t for name, t in made.types.items() if name.startswith("body")]
+    assert [t.shape for t in made.leaves(row)] == [(size,)] * stored  # beside x and a cosine
+    w, x, ct = np.arange(6.0) - 2.5, np.linspace(0.1, 0.9, size), np.ones(size)
+    slopes = run(made, "f.vjp", w, x, ct).lresults
+    for i, given in enumerate((w, x)):
+        for k in range(given.size):
+            step = np.zeros(given.size)
+            step[k] = 1e-6
+            ends = [
+                run(program, "f", *(w + s * step, x) if i == 0 else (w, x + s * step)).results[0]
+                for s in (1, -1)
+            ]
+            slope = np.sum(ends[0] - ends[1]) / 2e-6
+            np.testing.assert_allclose(slopes[i][k], slope, atol=1e-8)
+
+
+@pytest.mark.parametrize(
     "body",
     [
         "let (;) = drop(zero[f64]) in (x;)",

@@ -4,7 +4,8 @@
                                       f.lin(t: f.tape ; ~as) -> (; rs)   m, the tape taken apart
 
 Partial evaluation that knows nothing of differentiation: what is non-linear happens first, and what
-linear code reads of it goes on the tape, but literals, and of values that are computed alike one.
+linear code reads of it goes on the tape, but literals and parts of what f.lin is given, and of
+values that are computed alike one.
 Which bindings are stored and which ones computed again in f.lin is free; a policy chooses
 [YOLO, §5].
 """
@@ -41,13 +42,17 @@ class Cut(NamedTuple):
     def tape(self, again: "set[ir.Binding]") -> tuple[list[ir.Binding], list[ir.Var]]:
         """What f.lin computes again, in order, and what it needs for that, in binding order.
 
-        Literals are written again whatever was chosen.
+        Literals, and parts of what f.lin is given, are written again whatever was chosen.
         """
         need = dict.fromkeys(self.wanted)
         written: list[ir.Binding] = []
+        given = {*self.invariants}
+        for b in self.context:
+            if is_part(b) and given.issuperset(ir.reads(b)):
+                given.update(b.vars)
         for b in reversed(self.context):
-            literal = isinstance(b, ir.Let) and isinstance(b.rhs, ir.Lit)
-            if (literal or b in again) and any([v in need for v in b.vars]):
+            free = not given.isdisjoint(b.vars)
+            if (free or b in again) and any([v in need for v in b.vars]):
                 written.append(b)
                 for v in b.vars:
                     need.pop(v, None)
@@ -63,6 +68,16 @@ class Cut(NamedTuple):
                 kept.append(b)
                 live.update(ir.reads(b))
         return kept[::-1]
+
+
+def is_part(b: ir.Binding) -> bool:
+    """Whether a binding makes no array: of literals, names, views, and slices and numbers."""
+    e = b.rhs if isinstance(b, ir.Let) else None
+    if not isinstance(e, ir.Prim) or e.name == "checkpoint_name":
+        return isinstance(e, ir.Lit | ir.Ret | ir.Copy)
+    at = ir.parts_of(e.params["at"]) if e.name == "index" else [None]
+    basic = all([p is None or p is Ellipsis or type(p) in (slice, int) for p in at])
+    return basic and (e.primitive.view or e.name == "index")
 
 
 Policy = Callable[[Cut], "set[ir.Binding]"]  # the bindings to compute again

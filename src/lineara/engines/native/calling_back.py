@@ -22,9 +22,7 @@ def definition_called_back(
     d, source = em.program.defs[name], em.source
     types = [[*plain(em, p.type, why)] for p in d.params]
     results = [t for s in d.results for t in plain(em, s, why)]
-    given = [
-        em.zero(p.type) if x is nm.UNREAD else x for x, p in zip(values, d.params, strict=True)
-    ]
+    given = [with_zeros(em, x, p.type) for x, p in zip(values, d.params, strict=True)]
     with em.kept(given):
         operands = [y for x in em.in_order(given) for y in leaves(x)]
     operand_types = [t for ts in types for t in ts]
@@ -47,6 +45,17 @@ def definition_called_back(
     texts = sum([len(ir.leaves(em.program.defs[f].body)) for f in reached])
     em.sites[-1] = em.sites[-1]._replace(leaves=texts)
     return [put_together(em.program, t, made, nm.Tup) for t in d.results]
+
+
+def with_zeros(em: Emitter, x: nm.Held, t: Type) -> nm.Held:
+    """A value with zeros for what nobody reads."""
+    if x is nm.UNREAD:
+        return em.zero(t)
+    whole = em.program.unfold(t)
+    if not isinstance(x, nm.Tup) or not isinstance(whole, Product):
+        return x
+    pairs = zip(x.items, whole.items, strict=True)
+    return nm.Tup(tuple([with_zeros(em, item, s) for item, s in pairs]))
 
 
 def plain(em: Emitter, t: Type, why: nm.Refused) -> Iterator[ArrayType]:

@@ -9,10 +9,10 @@ one place in arrays of one shape the first one answers for the others: where it 
 do not.  So the masks of vectors, which nothing reads in the end, are not calculated.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lineara.facts.primitive import Constant, Elementwise, Structural
-from lineara.facts.types import ArrayType
+from lineara.facts.types import ArrayType, Named, Type
 from lineara.linear_a import syntax as ir
 from lineara.linear_a.branches import Choice, Switch
 from lineara.linear_a.calls import Call
@@ -21,6 +21,7 @@ from lineara.linear_a.loops import Scan
 from lineara.linear_a.program import Program
 
 Wanted = tuple[bool, ...]
+Items = Mapping[str, frozenset[int]]  # by the names of products' types: places of some items
 TOTAL = {"sum", "cumsum", "where", "live_factor", "keep", "astype", "matmul", "einsum"}
 """Primitives of other kinds that do not raise."""
 
@@ -35,6 +36,7 @@ class Demand:
         self.known: dict[tuple[str, Wanted], Wanted] = {}
         self.failing: dict[str, bool] = {}
         self.open: set[str] = set()
+        self.unread: Items = {}
 
     def of(self, name: str, wanted: Wanted) -> Wanted:
         """Whether each argument of a definition is needed for these of its results."""
@@ -64,6 +66,9 @@ class Demand:
                 if not any(here):
                     continue
                 reads = (b.arg,)
+            elif isinstance(b.rhs, ir.Tup) and any(here):
+                left = self.left_out(b.vars[0].type)
+                reads = tuple([v for i, v in enumerate(b.rhs.args) if i not in left])
             elif any(here) or i in answering or (spots[i] is None and self.may_fail(b.rhs)):
                 reads = self.reads(b.rhs, here)
             else:
@@ -71,6 +76,10 @@ class Demand:
             needed.update(reads)
             runs.add(i)
         return needed, runs
+
+    def left_out(self, t: Type) -> frozenset[int]:
+        """The places of items of a product that nobody reads."""
+        return self.unread.get(t.name, frozenset()) if isinstance(t, Named) else frozenset()
 
     def reads(self, e: ir.Leaf | ir.Block, wanted: Wanted) -> Sequence[ir.Var]:
         """The free variables that an expression needs for these of its results."""

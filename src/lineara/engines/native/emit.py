@@ -327,6 +327,8 @@ class Emitter(Memory):
             case ir.Lit(value=value):
                 return [self.literal(value, e.type)]
             case ir.Tup():
+                left = self.demand.left_out(types[0])
+                args = [nm.UNREAD if i in left else x for i, x in enumerate(args)]
                 return [nm.Tup(tuple(self.in_order(args)))]
             case ir.Zero(type=t):
                 return [self.zero(t)]

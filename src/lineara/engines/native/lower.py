@@ -36,6 +36,7 @@ from lineara.engines.native.pieces import LONG, in_pieces
 from lineara.engines.native.spliced import spliced
 from lineara.engines.native.strided import steps_of
 from lineara.engines.native.symbols import address_of, named
+from lineara.engines.native.unread_items import unread_items
 from lineara.engines.primal import one_primal
 from lineara.facts.gc_pause import uncollected
 from lineara.facts.registry import op
@@ -201,6 +202,8 @@ def _lowered(
     if often or functions.written_out(program, name)[name] > LARGEST:
         em.apart |= functions.those_that_are_called_often(program, name)
     em.refused = refused
+    if not em.apart:
+        em.demand.unread = unread_items(program, name, trusting)
     parameters: list[str] = []
     inputs: list[ArrayType] = []
     outputs: list[ArrayType] = []

@@ -202,7 +202,8 @@ class Rows:
         em.block(sane)
         larger = em.outside("llvm.umax.i64", "i64 (i64, i64)")
         wanted = em.let(f"mul i64 {room}, 2")
-        first = int(self.most) if self.most * max(sizes) <= AT_ONCE else FEW
+        few = FEW if self.count is None else 0
+        first = int(self.most) if self.most * max(sizes) <= AT_ONCE else few
         for least in (str(first), end):
             wanted = em.let(f"call i64 {larger}(i64 {wanted}, i64 {least})")
         renew = em.outside("c.realloc", "ptr (ptr, i64)")
