@@ -88,6 +88,14 @@ CASES = {
         lambda x: np.cumsum(np.broadcast_to(x[0], (207,)) * x + 1.0),
         (ODD,),
     ),
+    "neighbours, gradient": (
+        gradient(lambda x, w: (np.sin(x[1:-1] + w * (x[2:] - 2.0 * x[1:-1] + x[:-2])),)),
+        (X, X[0]),
+    ),
+    "neighbours both ways, gradient": (
+        gradient(lambda x, w: (x[1:, 1:] * x[:-1, :-1] - x[::-1, 1:][1:] * w[0],)),
+        (X, X[0]),
+    ),
     "read across": (lambda x, w: np.exp(x.T * 2.0) / (1.0 + w[:, None]), (X, rng.normal(size=5))),
 }
 
@@ -395,6 +403,74 @@ def test_a_region_is_told():
     f = lineara.jit(lambda x: np.sum(np.exp(x * 2.0) - 1.0), engine="native")
     (told,) = [s for s in lineara.explain(f, np.ones(20_000)).machine_code if "fused" in s]
     assert told == "fused: f: v, v2, v3, v4 over 20,000 rows, 800 at a time; stored: none"
+
+
+SLICES = [(":40", 40), ("20:", 44), ("::-1", 64), ("1::2", 32), ("40:0:-1", 40), (":, 1:", 64)]
+
+
+def random_additions(seed):
+    """A program that adds lines to slices of arrays, which others read before and after."""
+    r = random.Random(seed)
+    width = r.choice([0, 0, 3])
+    whole = "f64[64,3]" if width else "f64[64]"
+    axes = "(0, 1)" if width else "(0,)"
+    arrays, lines = ["x"], []
+    for k in range(r.randint(2, 6)):
+        at, n = r.choice(SLICES if width else SLICES[:-1])
+        t = f"f64[{n},{width - (at == ':, 1:')}]" if width else f"f64[{n}]"
+        target = r.choice(["zeros", "fresh", *arrays])
+        if target in ("zeros", "fresh"):
+            made = f"zeros[{whole}]" if target == "zeros" else f"sin({r.choice(arrays)})"
+            lines.append(f"let t{k}: {whole} = {made} in")
+            target = f"t{k}"
+        source = r.choice(arrays)
+        index = f"({at})" if "," in at else f"({at},)"
+        lines.append(f"let a{k}: {t} = index[at={index}]({source}) in")
+        lines.append(f"let b{k}: {t} = a{k} * c in")
+        lines.append(f"let v{k}: {t} = b{k} - a{k} in")
+        if r.random() < 0.3:
+            lines.append(f"let n{k}: {whole} = {target} * c in")
+            arrays.append(f"n{k}")
+        lines.append(f"let d{k}: {whole} = accum[{at}]({target}, v{k}) in")
+        arrays.append(f"d{k}")
+        if r.random() < 0.3:
+            lines.append(f"let s{k}: {t} = v{k} * b{k} in")
+            lines.append(f"let m{k}: f64 = max[axis={axes}, keepdims=false](s{k}) in")
+            lines.append(f"let o{k}: {whole} = {r.choice(arrays)} * m{k} in")
+            arrays.append(f"o{k}")
+        if r.random() < 0.5:
+            arrays.pop(r.randrange(len(arrays)))
+            arrays = arrays or [f"d{k}"]
+    text = " ".join([*lines, *arrays])
+    made = ["x", "c", *re.findall(r"let (\w+):", text)]
+    unused = [v for v in made if len(re.findall(rf"\b{v}\b", text)) < 1 + (v not in ("x", "c"))]
+    lines += [f"let (;) = drop({v}) in" for v in unused]
+    lines.append(f"({', '.join(arrays)};)")
+    body = "\n  ".join(lines)
+    return check(
+        parse(f"def f(x: {whole}, c: f64;) -> ({', '.join([whole] * len(arrays))};) =\n  {body}")
+    )
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_what_lines_add_to_slices_has_the_interpreters_bits(blocks, request):
+    if blocks:
+        request.getfixturevalue("small_blocks")
+    added = 0
+    for seed in range(60):
+        p = random_additions(seed)
+        x = np.random.default_rng(seed).normal(size=p.defs["f"].params[0].type.shape)
+        x.flat[::7], x.flat[1::7], x.flat[3] = -0.0, 0.0, np.inf
+        before = x.copy()
+        with np.errstate(all="ignore"):
+            ours = run(p, "f", x, -0.5, engine=Native()).results
+            expected = run(p, "f", x, -0.5, engine="interpreter").results
+        ours, expected = [[np.where(np.isnan(y), np.nan, y) for y in of] for of in (ours, expected)]
+        assert bits(ours) == bits(expected), seed
+        assert bits([x]) == bits([before])
+        (code,) = p.noted["native code"].values()
+        added += len([words for words, _ in code.fused if re.search(r"stored:.* d\d", words)])
+    assert added > 24
 
 
 def told_of(text, engine=NATIVE):

@@ -37,6 +37,7 @@ from lineara.engines.native.strided import (
     at_offset,
     beside,
     broadcast,
+    cleared_around,
     over,
     part,
     spot,
@@ -499,20 +500,33 @@ def scattered(
 ) -> Plain | None:
     """Zeros with v added at one place, or at several."""
     (v,) = args
-    parts = ir.parts_of(e.params["at"])
-    kind = nm.kind_of(t)
+    return added_to_zeros(em, e, v, e.params["at"], at, t)
+
+
+def added_to_zeros(
+    em: Emitter, e: ir.Leaf, v: Plain, index: Any, at: dict[ir.Var, nm.Held], t: ArrayType
+) -> nm.Arr | None:
+    """Zeros with v added at an index; where that is one piece of memory, the rest is cleared."""
+    parts, kind = ir.parts_of(index), nm.kind_of(t)
     if kind is None or type_of(v).dtype != t.dtype:
         return None
     with em.trial():
         where = spot(em, em.array(t), parts, at, lambda: None)
     if where is None or where.shape != type_of(v).shape or (em.exact and not where.in_order):
         return None
-    with em.kept([*args, *where.kept]):
+    with em.kept([v, *where.kept]):
         y = em.array(t)
-    em.cleared(y)
-    where = spot(em, y, parts, at, lambda: called_back(em, e, at, t))
-    assert where is not None
-    accumulated(em, y, where, v, kind)
+    if not where.is_plain or where.begin is None:
+        em.cleared(y)
+        where = spot(em, y, parts, at, lambda: called_back(em, e, at, t))
+        assert where is not None
+        accumulated(em, y, where, v, kind)
+        return y
+    cleared_around(em, y, where)
+    with beside(em, v, where) as (x, to):
+        total = RULES["add"](em, kind, [nm.constant(kind, 0), x])  # after which -0 is 0
+        assert total is not None
+        em.store(total, y, to)
     return y
 
 
@@ -537,6 +551,12 @@ def changed(
     mine: bool,
 ) -> nm.Held:
     """The same, of which it is not told how NumPy lays it out."""
+    if held[0] is nm.NIL:
+        y = added_to_zeros(em, e, plain(held[1]), e.at, at, t)
+        if y is not None:
+            return y
+        zeros = at[e.args[0]] = em.zero(t)
+        held, mine = [zeros, *held[1:]], True
     x, *rest = map(plain, held)
     value = rest[0] if rest else None
     kind = nm.kind_of(t)

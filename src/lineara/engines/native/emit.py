@@ -6,6 +6,7 @@ code.
 
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -173,6 +174,8 @@ class Emitter(Memory):
         *rows, at_last = dying[block]
         needed, runs = self.demand.block(block, tuple(wanted))
         left = set(runs)  # those that are not emitted, with lines before them or alone
+        lone = set[ir.Var]() if self.exact else lone_zeros(block, runs)
+        env.update(dict.fromkeys(lone, nm.NIL))
         self.remembered.append({})
         self.frames.append(self.remembered[-1].values())
         for i, (b, dead) in enumerate(zip(block.bindings, rows, strict=True)):
@@ -186,6 +189,8 @@ class Emitter(Memory):
                 values: Sequence[nm.Held] = [env[v] for v in b.vars]
             elif i not in runs:
                 values = [nm.UNREAD] * len(b.vars)
+            elif b.vars and b.vars[0] in lone:
+                values = [nm.NIL]
             elif isinstance(b, ir.Unpack):
                 whole = env[b.arg]
                 assert isinstance(whole, nm.Tup), "what is taken apart is a product"
@@ -646,6 +651,19 @@ def names_in(program: Program, t: Type) -> set[Type]:
         elif not isinstance(s, ArrayType):
             todo += s.items
     return names
+
+
+def lone_zeros(block: ir.Block, runs: set[int]) -> set[ir.Var]:
+    """The arrays of zeros that are read once, by what adds to a part of them."""
+    lets = [b for i, b in enumerate(block.bindings) if i in runs and isinstance(b, ir.Let)]
+    zeros = {b.vars[0] for b in lets if isinstance(b.rhs, ir.Zero)}
+    if not zeros:
+        return zeros
+    added = {b.rhs.args[0] for b in lets if isinstance(b.rhs, ir.Accum)}
+    reads = Counter([v for i in runs for v in ir.reads(block.bindings[i])])
+    reads.update(block.leaf.operands())
+    arrays = [z for z in zeros & added if isinstance(z.type, ArrayType) and z.type.shape]
+    return {z for z in arrays if reads[z] == 1}
 
 
 __all__ = ["Emitter", "Site"]

@@ -2,6 +2,7 @@
 
     steps     y = f(x, w) at each place: a run of them is one loop, and values cross in registers
     calls     functions of NumPy's, and sums over axes of a row, as they are, on the rows at hand
+    adds      what lines make, added to a part of an array that dies there, or to zeros
     names     the same memory under another shape
     folds     sums and extrema over the rows: they go on from block to block
 
@@ -20,8 +21,17 @@ from lineara.engines.native import arrays, folds
 from lineara.engines.native import numbers as nm
 from lineara.engines.native.emit import Emitter
 from lineara.engines.native.layouts import laid
-from lineara.engines.native.scalars import itself, rule_of
-from lineara.engines.native.strided import Plain, Spot, at_offset, part, steps_in, steps_of
+from lineara.engines.native.scalars import RULES, itself, rule_of
+from lineara.engines.native.strided import (
+    Plain,
+    Spot,
+    at_offset,
+    cleared_around,
+    part,
+    spot,
+    steps_in,
+    steps_of,
+)
 from lineara.facts.primitive import Elementwise
 from lineara.facts.types import ArrayType
 from lineara.linear_a import syntax as ir
@@ -36,7 +46,7 @@ BLOCKED = 4 * BLOCK
 """Elements from which an array is cut into blocks."""
 VECTOR = 32
 """Elements of which a block is a multiple: partial sums, and a processor's vectors."""
-STEP, CALL, NAME, FOLD = "step", "call", "name", "fold"
+STEP, ADD, CALL, NAME, FOLD = "step", "add", "call", "name", "fold"
 
 
 class Line(NamedTuple):
@@ -66,6 +76,7 @@ class Region:
         self.block = block
         self.env = env
         self.n: int = 0
+        self.begin: int = start
         self.lines: list[Line] = []
         self.early: list[int] = []  # small bindings that lines need
         self.inside: dict[ir.Var, nm.Arr] = {}  # what lines make, in memory that is not there
@@ -87,9 +98,12 @@ class Region:
             if i not in runs or not isinstance(b, ir.Let) or len(b.vars) != 1:
                 continue
             e = b.rhs
-            if not isinstance(e, ir.Ret | ir.Copy | ir.Lit | ir.Prim):
+            if not isinstance(e, ir.Ret | ir.Copy | ir.Lit | ir.Prim | ir.Accum):
                 continue
             if not all([v in outside or v in self.inside for v in needed(self.em, e)]):
+                continue
+            if isinstance(e, ir.Accum):
+                self.lines += self.adding(i, b, e, runs)
                 continue
             line = self.line(i, b, e, outside)
             if line is not None:
@@ -108,11 +122,35 @@ class Region:
                 assert isinstance(b, ir.Let)
                 wanted += self.em.demand.reads(b.rhs, (True,))
 
+    def adding(self, i: int, b: ir.Let, e: ir.Accum, runs: set[int]) -> list[Line]:
+        """What adds a line to a slice of an array, if nothing else reads that from here on."""
+        whole, value = e.args
+        t, target = type_held(self.em, value), self.env.get(whole)
+        if self.em.exact or t is None or value not in self.inside or t.shape[:1] != (self.n,):
+            return []
+        others = [b for j, b in enumerate(self.block.bindings) if j in runs and j >= self.begin]
+        read = [*[v for b in others for v in ir.reads(b)], *self.block.leaf.operands()]
+        fits = isinstance(target, nm.Arr | nm.Nil) and whole.type == b.vars[0].type
+        if not fits or read.count(whole) != 1 or len(e.operands()) != 2:
+            return []
+        if any([whole in line.reads for line in self.lines]):
+            return []
+        where = self.spot(e, self.em.array(self.em.array_type(whole.type)))
+        fits = where is not None and where.shape == t.shape and where.begin is not None
+        fits = fits and t.dtype == self.em.array_type(whole.type).dtype
+        return [Line(i, b, ADD, (value,), t)] if fits else []
+
+    def spot(self, e: ir.Accum, whole: nm.Arr) -> Spot | None:
+        """The slice of an array that is added to, if it is one."""
+        where = spot(self.em, whole, ir.parts_of(e.at), {}, lambda: None)
+        return None if where is None or where.is_looked_up else where
+
     def prune(self) -> None:
         """Leave out what would only be stored earlier: names and broadcasts that no line reads."""
         read: set[ir.Var] = set()
         for line in reversed(self.lines[1:]):
-            spreads = getattr(line.binding.rhs, "name", "") == "broadcast_to"
+            e = line.binding.rhs
+            spreads = getattr(e, "name", "") == "broadcast_to" or is_trusted(self.em, e)
             if line.var not in read and (self.is_name(line) or spreads):
                 self.lines.remove(line)
             else:
@@ -220,6 +258,9 @@ class Region:
         em.leaves += len(self.lines)
         self.outputs: dict[ir.Var, nm.Arr] = {}
         self.going: dict[ir.Var, folds.Going] = {}
+        self.sums: dict[ir.Var, nm.Arr] = {}  # what is added to, and the parts of these
+        self.parts: dict[ir.Var, nm.Arr] = {}
+        self.zeros: set[ir.Var] = set()
         made: list[nm.Arr] = []
         with em.kept(made):
             for line in self.lines:
@@ -228,6 +269,8 @@ class Region:
                     x = self.whole(line.reads[0])
                     self.going[line.var] = folds.begun(em, line.binding.rhs, x, line.type)
                     made.append(self.going[line.var].so_far)
+                elif line.how is ADD:
+                    made.append(self.target(line))
                 elif not self.is_name(line) and line.var in self.stored:
                     self.outputs[line.var] = self.over(line)
                     made.append(self.outputs[line.var])
@@ -251,6 +294,20 @@ class Region:
         places = dict.fromkeys([ir.line_of(line.binding) for line in self.lines] * em.listed)
         em.fused.append((self.told(rows), tuple(filter(None, places))))
         return {*self.early, *[line.place for line in self.lines]}
+
+    def target(self, line: Line) -> nm.Arr:
+        """The array that a line adds to, in place, or zeros: of its own part those are not made."""
+        e, em = line.binding.rhs, self.em
+        assert isinstance(e, ir.Accum)
+        t, before = em.array_type(line.var.type), self.env.pop(e.args[0])
+        whole = em.own(before, True) if isinstance(before, nm.Arr) else em.array(t)
+        where = self.spot(e, whole)
+        assert where is not None, "it was looked at"
+        if not isinstance(before, nm.Arr):
+            self.zeros.add(line.var)
+            cleared_around(em, whole, where)
+        self.sums[line.var], self.parts[line.var] = whole, part(em, whole, where)
+        return whole
 
     def over(self, line: Line) -> nm.Arr:
         """The memory of a stored line: that of an array that dies here, if it may be.
@@ -299,7 +356,7 @@ class Region:
     def told(self, rows: int) -> str:
         """Which lines are one region, and which of them are stored."""
         names = [line.var.name for line in self.lines if line.how is not NAME]
-        stored = [v.name for v in self.outputs]
+        stored = [v.name for v in (*self.outputs, *self.sums)]
         blocks = f", {rows:,} at a time" if rows < self.n else ""
         return (
             f"{self.em.open[-1]}: {', '.join(names)} over {self.n:,} rows{blocks}; "
@@ -320,6 +377,8 @@ class Region:
         """The value after the region; None of what nobody reads."""
         if line.how is FOLD:
             return folds.ended(self.em, self.going[line.var], self.in_loop)
+        if line.how is ADD:
+            return self.sums[line.var]
         if self.is_name(line) and line.var in self.stored:
             source = self.env[line.reads[0]]
             if line.type != type_held(self.em, line.reads[0]):
@@ -339,10 +398,10 @@ class Region:
         with self.em.kept(self.values.values()):
             for line in ordered:
                 for shape, lines in [*waiting.items()]:
-                    joins = line.how is STEP and line.type.shape == shape
+                    joins = line.how in (STEP, ADD) and line.type.shape == shape
                     if not joins and {*line.reads} & {s.var for s in lines}:
                         self.steps(waiting.pop(shape))
-                if line.how is STEP:
+                if line.how in (STEP, ADD):
                     waiting.setdefault(line.type.shape, []).append(line)
                 else:
                     self.alone(line)
@@ -395,6 +454,8 @@ class Region:
             for v in line.reads:
                 if v not in mine and v not in inputs:
                     inputs[v] = self.value(v, t.ndim)
+            if line.how is ADD:
+                inputs[line.var] = self.part(self.parts[line.var])
         kept: list[Line] = []
         with em.kept(inputs.values()):
             for line in lines:
@@ -405,12 +466,26 @@ class Region:
         whole = nm.strides_of(t.shape)
         with em.nest(t.shape, *places, whole) as (*of, to):
             numbers = {v: at_offset(em, x, i) for (v, x), i in zip(inputs.items(), of, strict=True)}
+            offsets = dict(zip(inputs, of, strict=True))
             for line in lines:
+                if line.how is ADD:
+                    self.add(line, inputs[line.var], offsets[line.var], numbers)
+                    continue
                 y = number(em, line, [numbers[v] for v in line.reads])
                 numbers[line.var] = y
                 if line in kept:
                     em.store(y, self.values[line.var], to)
         self.done(lines)
+
+    def add(self, line: Line, into: Plain, at: nm.Num, numbers: dict[ir.Var, nm.Num]) -> None:
+        """Add a number to what is at its place; to a zero, after which -0 is 0."""
+        kind = nm.kind_of(line.type)
+        assert kind is not None
+        assert isinstance(into, nm.Arr)
+        before = nm.constant(kind, 0) if line.var in self.zeros else numbers[line.var]
+        total = RULES["add"](self.em, kind, [before, numbers[line.reads[0]]])
+        assert total is not None
+        self.em.store(total, into, at)
 
     def alone(self, line: Line) -> None:
         """A line that is no step."""

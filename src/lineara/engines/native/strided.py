@@ -108,6 +108,12 @@ class Spot(NamedTuple):
         )
 
     @property
+    def begin(self) -> int | None:
+        """Where it starts, if that is known."""
+        a = self.start.affine
+        return a.constant if a is not None and not a.terms else None
+
+    @property
     def is_looked_up(self) -> bool:
         """Whether a table or positions say where."""
         return self.table is not None or bool(self.positions)
@@ -259,6 +265,17 @@ def beside(em: Emitter, value: Plain | None, where: Spot) -> Iterator[tuple[nm.N
         yield at_offset(em, x, i), place
 
 
+def cleared_around(em: Emitter, y: nm.Arr, where: Spot) -> None:
+    """Fill an array with zeros; where a part is one piece of memory, all but that."""
+    begin = where.begin if where.is_plain else None
+    if begin is None:
+        em.cleared(y)
+        return
+    end = begin + math.prod(where.shape)
+    for i, n in ((0, begin), (end, y.type.size - end)):
+        em.cleared(nm.Arr(y.buffer, y.type._replace(shape=(n,)), str(i) if i else ""))
+
+
 def known_or(em: Emitter, positions: nm.Arr | np.ndarray) -> nm.Arr:
     """Positions as an array; those that are known are one of the text."""
     if isinstance(positions, nm.Arr):
@@ -297,6 +314,7 @@ __all__ = [
     "at_offset",
     "beside",
     "broadcast",
+    "cleared_around",
     "offset_of",
     "over",
     "part",
