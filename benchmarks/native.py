@@ -27,6 +27,7 @@ import lineara
 from lineara.engines import run
 
 from . import native_arrays, native_gallery
+from .least import in_turns
 from .machine import machine
 
 HERE = Path(__file__).parent
@@ -70,23 +71,6 @@ def oscillator(a: Any, b: Any) -> Any:
         x = x + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
         y = y + h / 6 * (l1 + 2 * l2 + 2 * l3 + l4)
     return x
-
-
-def least(calls: dict[str, Callable[[], Any]], seconds: float) -> dict[str, float]:
-    """Of each call the least microseconds, in turns: of CPU time, and JAX' by the clock."""
-    best = dict.fromkeys(calls, float("inf"))
-    for call in calls.values():
-        call()
-    until = time.perf_counter() + seconds * len(calls)
-    while time.perf_counter() < until:
-        for name, call in calls.items():
-            now = time.perf_counter if name == "jax" else time.process_time
-            begun = now()
-            call()
-            spent = 1e6 * (now() - begun)
-            if spent:  # a clock of CPU time may stand still on a busy machine
-                best[name] = min(best[name], spent)
-    return best
 
 
 def derived(f: Callable[..., Any], args: tuple, quick: bool) -> dict[str, Callable[[], Any]]:
@@ -218,7 +202,7 @@ def arrays(quick: bool, libraries: dict[str, Any], loops: dict[str, Any]) -> lis
     lines.append("|---|---|" + "--:|" * (len(WAYS) + len(RATIOS)))
     rows = dict(loops)
     for p in native_arrays.PROGRAMS:
-        row = least(native_arrays.calls(p, libraries), 0.5 if quick else 2.0)
+        row = in_turns(native_arrays.calls(p, libraries), 0.5 if quick else 2.0, ["jax"])
         rows[p.name] = row
         cells = [f"{row[c]:.1f}" if c in row else "–" for c in WAYS]
         cells += [f"{row['native'] / row[c]:.2f}" if c in row else "–" for c in RATIOS]
@@ -273,8 +257,10 @@ def main() -> None:
                 calls |= {"g++": w} if (w := cpp_calls(plain, name, args).get(what)) else {}
                 calls |= {"g++ fast": w} if (w := cpp_calls(fast, name, args).get(what)) else {}
                 slow = {k: calls.pop(k) for k in ("interpreter", "eager") if k in calls}
-                row = least(calls, 0.3 if options.quick else 2.0)
-                row |= least(slow, 0.5) if slow else {}
+                for call in calls.values():
+                    call()
+                row = in_turns(calls, 0.3 if options.quick else 2.0, ["jax"])
+                row |= in_turns(slow, 0.5)
                 row["compile ms"] = compile_time(g, args)
                 key = f"{name} {size} {what}"
                 row |= {"numba": numba[key]} if key in numba else {}

@@ -24,13 +24,13 @@ import numpy as np
 
 import lineara
 
+from ..least import in_turns
 from ..machine import machine
 from . import ba, gmm, llsq, lse, lstm, ode
 
 HERE = Path(__file__).parent
 REPORT = HERE.parent / "PROBLEMS.md"
 PROBLEMS = {"llsq": llsq, "lse": lse, "ode": ode, "gmm": gmm, "lstm": lstm, "ba": ba}
-SLOW = 3.0  # seconds after which one run has to do
 AGREE = 1e-9
 HEAD = """# Six problems that differentiation tools are compared on
 
@@ -43,8 +43,8 @@ gradient is the sparse Jacobian, built in the timed function. Every gradient agr
 the tables. A dash of torch or autograd: the problem was not written for it.
 
 Ratios first: below 1 is faster than what stands behind the stroke. Then microseconds of CPU time,
-the least of many runs that took turns. The first call is what capture, the passes and LLVM take,
-with nothing on disk.
+of JAX by the clock, the least of many runs that took turns. The first call is what capture, the
+passes and LLVM take, with nothing on disk.
 
 Made by `python -m benchmarks.problems`.
 """
@@ -182,23 +182,6 @@ def said(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).splitlines()[0]}"
 
 
-def least(calls: dict[Any, Callable[[], Any]], seconds: float) -> dict[Any, float]:
-    """Of each call the least microseconds, in turns; a slow one has one run."""
-    best = {}
-    for name, call in calls.items():
-        begun = time.process_time()
-        call()
-        best[name] = 1e6 * (time.process_time() - begun)
-    quick = {name: call for name, call in calls.items() if best[name] < 1e6 * SLOW}
-    until = time.perf_counter() + seconds * len(quick)
-    while quick and time.perf_counter() < until:
-        for name, call in quick.items():
-            begun = time.process_time()
-            call()
-            best[name] = min(best[name], 1e6 * (time.process_time() - begun))
-    return best
-
-
 def first_call(problem: ModuleType, args: tuple) -> float:
     """Milliseconds of CPU time of the first gradient by machine code."""
     back = ours(problem, args, "native")[1]
@@ -212,7 +195,7 @@ def measured(name: str, size: str, cpp: Any, seconds: float) -> tuple[list, dict
     problem = PROBLEMS[name]
     args = problem.data(problem.SIZES[size])
     calls, refused = ways(problem, args, cpp)
-    best = least(calls, seconds)
+    best = in_turns(calls, seconds, [("JAX", 0), ("JAX", 1)])
     first = first_call(problem, args) if ("native", 1) in calls else None
     label = f"{name} {' × '.join(map(str, problem.SIZES[size]))}"
     print(label, {f"{w}{'′' * k}": round(v, 1) for (w, k), v in best.items()}, refused, flush=True)
