@@ -22,9 +22,10 @@ def definition_called_back(
     d, source = em.program.defs[name], em.source
     types = [[*plain(em, p.type, why)] for p in d.params]
     results = [t for s in d.results for t in plain(em, s, why)]
-    given = [with_zeros(em, x, p.type) for x, p in zip(values, d.params, strict=True)]
-    with em.kept(given):
-        operands = [y for x in em.in_order(given) for y in leaves(x)]
+    with em.kept(values):
+        operands = [y for x in em.in_order(values) for y in leaves(x)]
+    if any([x is nm.UNREAD for x in operands]):  # Python reads all, as masks
+        raise why if name in em.refused else nm.Unfit(str(why), name)
     operand_types = [t for ts in types for t in ts]
     for x, t in zip(operands, operand_types, strict=True):
         is_number = not t.shape and nm.kind_of(t) is not None
@@ -45,17 +46,6 @@ def definition_called_back(
     texts = sum([len(ir.leaves(em.program.defs[f].body)) for f in reached])
     em.sites[-1] = em.sites[-1]._replace(leaves=texts)
     return [put_together(em.program, t, made, nm.Tup) for t in d.results]
-
-
-def with_zeros(em: Emitter, x: nm.Held, t: Type) -> nm.Held:
-    """A value with zeros for what nobody reads."""
-    if x is nm.UNREAD:
-        return em.zero(t)
-    whole = em.program.unfold(t)
-    if not isinstance(x, nm.Tup) or not isinstance(whole, Product):
-        return x
-    pairs = zip(x.items, whole.items, strict=True)
-    return nm.Tup(tuple([with_zeros(em, item, s) for item, s in pairs]))
 
 
 def plain(em: Emitter, t: Type, why: nm.Refused) -> Iterator[ArrayType]:

@@ -9,7 +9,7 @@ one place in arrays of one shape the first one answers for the others: where it 
 do not.  So the masks of vectors, which nothing reads in the end, are not calculated.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from lineara.facts.primitive import Constant, Elementwise, Structural
 from lineara.facts.types import ArrayType, Named, Type
@@ -37,11 +37,12 @@ class Demand:
         self.failing: dict[str, bool] = {}
         self.open: set[str] = set()
         self.unread: Items = {}
+        self.called_back: Collection[str] = ()  # definitions that Python evaluates, with all masks
 
     def of(self, name: str, wanted: Wanted) -> Wanted:
         """Whether each argument of a definition is needed for these of its results."""
         d = self.program.defs[name]
-        if name in self.open:
+        if name in self.open or name in self.called_back:
             return (True,) * len(d.params)
         if (name, wanted) not in self.known:
             self.open.add(name)

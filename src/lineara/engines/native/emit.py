@@ -659,7 +659,8 @@ def lone_zeros(block: ir.Block, runs: set[int]) -> set[ir.Var]:
     zeros = {b.vars[0] for b in lets if isinstance(b.rhs, ir.Zero)}
     if not zeros:
         return zeros
-    added = {b.rhs.args[0] for b in lets if isinstance(b.rhs, ir.Accum)}
+    adds = [b.rhs for b in lets if isinstance(b.rhs, ir.Accum)]
+    added = {e.args[0] for e in adds if len(e.operands()) == len(e.args)}  # at a known place
     reads = Counter([v for i in runs for v in ir.reads(block.bindings[i])])
     reads.update(block.leaf.operands())
     arrays = [z for z in zeros & added if isinstance(z.type, ArrayType) and z.type.shape]

@@ -56,14 +56,6 @@ class Function(NamedTuple):
     register: str
 
 
-class Unfit(Exception):
-    """Why a definition is no function."""
-
-    def __init__(self, why: str, name: str) -> None:
-        super().__init__(why)
-        self.name = name
-
-
 # --- functions ------------------------------------------------------------------------------------
 
 
@@ -170,7 +162,7 @@ def function(em: Emitter, f: Function, costs: Costs) -> str:
         except nm.TooLong:
             raise
         except nm.Refused as why:
-            raise Unfit(str(why), f.name) from None
+            raise nm.Unfit(str(why), f.name) from None
         kinds = numbers_of(em, f)
         k = 0
         with em.kept(results):
@@ -375,6 +367,6 @@ def ran(stack: str) -> list[str]:
 
 
 __all__ = [
-    "Unfit", "called", "functions", "ran", "those_that_are_called_often",
+    "called", "functions", "ran", "those_that_are_called_often",
     "those_that_call_themselves", "written_out",
 ]  # fmt: skip

@@ -161,7 +161,7 @@ def lowered(
             if whole:
                 raise
             whole = error
-        except functions.Unfit as error:
+        except nm.Unfit as error:
             refused[error.name] = str(error)
         except nm.TooLong:
             if often:
@@ -202,8 +202,9 @@ def _lowered(
     if often or functions.written_out(program, name)[name] > LARGEST:
         em.apart |= functions.those_that_are_called_often(program, name)
     em.refused = refused
+    em.demand.called_back = refused
     if not em.apart:
-        em.demand.unread = unread_items(program, name, trusting)
+        em.demand.unread = unread_items(program, name, trusting, refused)
     parameters: list[str] = []
     inputs: list[ArrayType] = []
     outputs: list[ArrayType] = []

@@ -57,6 +57,14 @@ class TooLong(Refused):
     """It would be too long: what is called back elsewhere does not help."""
 
 
+class Unfit(Exception):
+    """Why a definition is called back, which what is written around it has to know."""
+
+    def __init__(self, why: str, name: str) -> None:
+        super().__init__(why)
+        self.name = name
+
+
 SERIAL = count()
 
 

@@ -8,7 +8,7 @@ stack are products of one name, and where nothing but Unpack looks into values o
 give and nobody needs is unread.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from lineara.engines.native.demand import Demand, Items, Wanted
 from lineara.facts.types import Named, Product, Stack, Sum, Type
@@ -19,8 +19,13 @@ from lineara.linear_a.loops import Scan
 from lineara.linear_a.program import Program
 
 
-def unread_items(program: Program, name: str, trusting: bool) -> Items:
-    """The places of items that no run of a definition reads, by the names of the rows' types."""
+def unread_items(
+    program: Program, name: str, trusting: bool, called_back: Collection[str] = ()
+) -> Items:
+    """The places of items that no run of a definition reads, by the names of the rows' types.
+
+    Definitions that are called back read all that they are given.
+    """
     binders = [v for f in program.reached(name) for v in ir.binders(program.defs[f])]
     rows = {v.type.items[0] for v in binders if isinstance(v.type, Stack)}
     named = {t.name: program.unfold(t) for t in rows if isinstance(t, Named)}
@@ -28,6 +33,7 @@ def unread_items(program: Program, name: str, trusting: bool) -> Items:
     unread: Items = {}
     while sizes:
         reading = Reading(program, trusting, unread, sizes)
+        reading.called_back = called_back
         reading.all_of(name)
         now = {n: frozenset(range(k)) - reading.read[n] for n, k in sizes.items()}
         if now == unread:
@@ -59,6 +65,8 @@ class Reading(Demand):
 
     def of(self, name: str, wanted: Wanted) -> Wanted:
         """Whether each argument of a definition is needed for these of its results."""
+        if name in self.called_back:
+            self.meet([v.type for v in self.program.defs[name].params], [])
         if name in self.open and name not in self.recursive:
             self.recursive.append(name)
         return super().of(name, wanted)
