@@ -473,6 +473,28 @@ def test_what_lines_add_to_slices_has_the_interpreters_bits(blocks, request):
     assert added > 24
 
 
+def test_what_is_added_to_zeros_at_a_place_that_is_a_value_is_there():
+    p = check(parse("""
+        def f(a: f64, b: f64[3], i: i64;) -> (f64[4], f64[4,3], f64[2,4];) =
+          let z: f64[4] = zeros[f64[4]] in
+          let d: f64[4] = accum[i](z, a) in
+          let y: f64[4,3] = zeros[f64[4,3]] in
+          let e: f64[4,3] = accum[i](y, b) in
+          let x: f64[2,4] = zeros[f64[2,4]] in
+          let c: f64[2,4] = accum[0, i](x, a) in
+          (d, e, c;)
+    """))  # fmt: skip
+
+    def outcome(i, engine):
+        try:
+            return bits(run(p, "f", -0.0, np.array([-0.0, np.nan, 2.0]), i, engine=engine).results)
+        except IndexError as error:
+            return str(error)
+
+    for i in range(-6, 6):
+        assert outcome(i, Native()) == outcome(i, "interpreter")
+
+
 def told_of(text, engine=NATIVE):
     """Which lines of a definition are fused, and the bytes of its workspace."""
     p = check(parse(text))
