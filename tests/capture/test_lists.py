@@ -3,14 +3,17 @@
 import copy
 import dataclasses
 import heapq
+import random
 import re
 
 import numpy as np
 import pytest
+from random_source import module
 
 import lineara
 from lineara.engines import Ask, run
 from lineara.errors import (
+    LeakedVariableError,
     LinearaError,
     MutationError,
     ProgramError,
@@ -878,3 +881,73 @@ def test_a_list_is_as_it_was_where_a_loop_cannot_be_a_form(f):
     want = lineara.grad(f)(X)
     np.testing.assert_allclose(lineara.jit(lineara.grad(f))(X), want, rtol=1e-14)
     np.testing.assert_allclose(lineara.grad(lineara.jit(f))(X), want, rtol=1e-14)
+
+
+# --- random stacks and queues ---------------------------------------------------------------------
+
+
+def stacks(seed):
+    """A loop that puts items on a list and takes them from it, in branches and loops of its own."""
+    r = random.Random(seed)
+
+    def condition():
+        return r.choice(["st[-1] > v", "st[0] < v", "s < 3.0", "st[-1] * v < 0.4", "len(st) > 3"])
+
+    def statement(depth):
+        least = r.randint(0, 2)
+        kind = r.randrange(9)
+        if kind == 0:
+            return [r.choice(["st.append(v)", "st.append(v * s)", "st += [v, 0.5]"])]
+        if kind == 1:
+            return [f"while len(st) > {least} and {condition()}:", "    s += st.pop()"]
+        if kind == 2:
+            return [
+                f"while len(st) > {least}:", f"    if {condition()}:", "        break",
+                f"    {r.choice(['s += st.pop()', 'k = k * 0.5 + st.pop()'])}",
+            ]  # fmt: skip
+        if kind == 3:
+            at = r.choice(["", "", "0", "-1", "1"])
+            return [f"if len(st) > {max(least, at == '1')}:", f"    s = 0.5 * s + st.pop({at})"]
+        if kind == 4:
+            return ["if st:", "    st[-1] = st[-1] * 0.5 + v"]
+        if kind == 5:
+            return ["for w in st:", "    k = 0.9 * k + w * v"]
+        if kind == 6:
+            return [f"s += st[{r.choice([0, -1])}] * 0.5 if st else v"]
+        if kind == 7 and depth < 2:
+            inner = [line for _ in range(r.randint(1, 2)) for line in statement(depth + 1)]
+            return [f"if v > {r.choice(['0.3', 's', 'k'])}:", *["    " + line for line in inner]]
+        return [r.choice(["st.append(s)", "s += 0.1 * len(st)", "k += v"])]
+
+    body = ["st.append(v)", *[line for _ in range(r.randint(1, 4)) for line in statement(0)]]
+    r.shuffle(body) if len(body) < 3 else None
+    return "\n".join(
+        [
+            "import numpy as np",
+            "def f(x):",
+            f"    st, s, k = {r.choice(['[]', '[0.5]', '[x[0], x[1]]'])}, 0.0, 0.0",
+            "    for v in x:",
+            *["        " + line for line in body],
+            "    for w in st:",
+            "        k = 1.1 * k + w",
+            "    return s + k * np.sin(s) + 0.01 * len(st)",
+        ]
+    )
+
+
+@pytest.mark.parametrize("shard", range(2))
+def test_random_stacks_and_queues_have_pythons_values(shard, tmp_path):
+    taken = 0
+    for seed in range(shard, 40, 2):
+        f = module(stacks(seed), str(tmp_path), f"stacks_{seed}").f
+        for x in np.random.default_rng(seed).uniform(-1.0, 1.0, (3, 6)):
+            try:
+                value = lineara.jit(f)(x)
+            except (StagingError, LeakedVariableError):  # the latter of a loop in a branch
+                continue
+            taken += 1
+            assert value == pytest.approx(f(x), rel=1e-13), stacks(seed)
+            np.testing.assert_allclose(
+                lineara.jit(lineara.grad(f))(x), lineara.grad(f)(x), rtol=1e-11, atol=1e-13
+            )
+    assert taken > 40, taken

@@ -96,6 +96,10 @@ CASES = {
         gradient(lambda x, w: (x[1:, 1:] * x[:-1, :-1] - x[::-1, 1:][1:] * w[0],)),
         (X, X[0]),
     ),
+    "parts of one array, gradient": (
+        gradient(lambda x, w: (np.tanh(x[1:]) * x[:-1] + w[0], np.sin(x[:100]) * x[103:])),
+        (X, X[0]),
+    ),
     "read across": (lambda x, w: np.exp(x.T * 2.0) / (1.0 + w[:, None]), (X, rng.normal(size=5))),
 }
 

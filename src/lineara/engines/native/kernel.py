@@ -160,7 +160,7 @@ class Kernel:
     def _error(self, status: int, number: int) -> BaseException:
         """Why a run did not end well."""
         if status == 2:
-            return MemoryError("a while loop's tape found no memory to grow")
+            return MemoryError("the tape of a loop found no memory to grow")
         if status == 3:
             return Doubted("a factor is infinite or no number")
         if status % 8 == 4:

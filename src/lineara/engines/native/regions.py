@@ -299,7 +299,8 @@ class Region:
         """The array that a line adds to, in place, or zeros: of its own part those are not made."""
         e, em = line.binding.rhs, self.em
         assert isinstance(e, ir.Accum)
-        t, before = em.array_type(line.var.type), self.env.pop(e.args[0])
+        t, before = em.array_type(line.var.type), self.env[e.args[0]]
+        self.env[e.args[0]] = nm.UNREAD  # its own binding may be later in the block
         whole = em.own(before, True) if isinstance(before, nm.Arr) else em.array(t)
         where = self.spot(e, whole)
         assert where is not None, "it was looked at"

@@ -433,7 +433,8 @@ class Stacked(List):
 
     def pop(self, at: SupportsIndex = -1) -> Any:
         """The last item, which goes; another one where the length is known."""
-        if type(at) is not int or (at != -1 and at != self.extent.more - 1):
+        last = self.extent.more - 1 if self.extent.base is None else -1
+        if type(at) is not int or at not in (-1, last):
             return self._as_list("pop")(at)
         item = self._item(self._place(-1, "pop from empty list"))
         self.extent = Count(self.extent.base, self.extent.more - 1)

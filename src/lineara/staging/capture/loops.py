@@ -314,7 +314,7 @@ class Loop:
                     done = done and self.steps.get(n, 0) == step
                     self.steps[n] = step
                     continue
-                done = done and self.steps.pop(n, None) is None
+                done = self.steps.pop(n, None) is None and done
             start = self.start.get(n, begin)
             end = body.columns[n,]
             if n in self.guessed[0] and (end.tree is start or same_constant(begin, end.tree)):
