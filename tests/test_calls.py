@@ -3,6 +3,7 @@
 Clocks differ from machine to machine and from minute to minute; calls do not.
 """
 
+import builtins
 import gc
 import itertools
 import weakref
@@ -170,6 +171,39 @@ def test_a_run_takes_no_more_calls_after_many_than_after_few(kind, anew, monkeyp
         grad(of_held)(np.ones(3))
 
     assert calls(run, warm=40) == calls(run, warm=4)
+
+
+def test_what_functions_of_a_global_captured_is_read_in_each_run(monkeypatch):
+    """Also after the name was bound to another one in between, and of a builtin."""
+
+    def pair():
+        factor = 2.0
+
+        def loss(x):
+            return np.sum(x * factor)
+
+        def becomes(value):
+            nonlocal factor
+            factor = value
+
+        return loss, becomes
+
+    x = np.ones(3)
+    for kind in (lambda f: f, lambda f: {"loss": f}, lambda f: [f]):
+        loss, becomes = pair()
+        held, other = kind(loss), kind(pair()[0])
+        for value, between in ((2.0, held), (3.0, held), (4.0, other), (5.0, held)):
+            monkeypatch.setitem(globals(), "HELD", between)
+            grad(of_held)(x)
+            becomes(value)
+            monkeypatch.setitem(globals(), "HELD", held)
+            np.testing.assert_array_equal(grad(of_held)(x), [value] * 3)
+    loss, becomes = pair()
+    monkeypatch.setattr(builtins, "loss_of_all_modules", loss, raising=False)
+    for value in (2.0, 7.0, 8.0):
+        becomes(value)
+        given = grad(lambda x: loss_of_all_modules(x))(x)  # noqa: F821
+        np.testing.assert_array_equal(given, [value] * 3)
 
 
 def test_nothing_is_kept_of_what_a_global_was(monkeypatch):

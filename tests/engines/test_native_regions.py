@@ -100,6 +100,10 @@ CASES = {
         gradient(lambda x, w: (np.tanh(x[1:]) * x[:-1] + w[0], np.sin(x[:100]) * x[103:])),
         (X, X[0]),
     ),
+    "differences, gradient": (
+        gradient(lambda x, w: (np.tanh(x)[1:] - np.tanh(x)[:-1], np.tanh(x) * w)),
+        (X, X),
+    ),
     "read across": (lambda x, w: np.exp(x.T * 2.0) / (1.0 + w[:, None]), (X, rng.normal(size=5))),
 }
 
@@ -362,6 +366,12 @@ def test_a_sum_comes_before_a_product_with_what_is_the_same_along_it(product, fi
             assert s.shape == expected.shape
             assert np.allclose(s, expected, rtol=1e-13)
             is_early = early.defs["f"].body is not p.defs["f"].body
+            marked = [
+                e
+                for e in ir.leaves(early.defs["f"].body)
+                if getattr(e, "name", "") == "live_factor"
+            ]
+            assert len(marked) == 3 * is_early  # the sum, what it is multiplied by, and k
             assert is_early == (any(one) and not again and not repeats), (axes, keepdims, again)
 
 
@@ -377,6 +387,25 @@ def test_a_sum_comes_before_no_product_that_is_infinite():
             expected = lineara.jit(lineara.grad(f, (0, 1)), engine="interpreter")(c, w)
             for ours, theirs in zip(g(c, w), expected, strict=True):
                 assert np.allclose(ours, theirs, rtol=1e-12, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("cotangents", "w"),
+    [([1.0, -2.0], np.inf), ([1.0, -2.0], np.nan), ([1e308, 1e308], 0.1), ([np.inf, 1.0], 0.0)],
+)
+def test_a_run_in_which_one_factor_of_an_early_sum_is_not_finite_is_in_doubt(cotangents, w):
+    x, g = np.zeros((2, 1)), np.array(cotangents)[:, None]
+
+    def f(b, w):
+        return np.sum(((x - b) @ w) * g)
+
+    args = np.zeros(1), np.array([[w]])
+    with np.errstate(all="ignore"):
+        ours, theirs = [
+            lineara.jit(lineara.grad(f), engine=engine)(*args)
+            for engine in ("native", "interpreter")
+        ]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-13)
 
 
 def test_the_product_that_a_sum_comes_before_is_not_made():
@@ -479,14 +508,18 @@ def test_what_lines_add_to_slices_has_the_interpreters_bits(blocks, request):
 
 def test_what_is_added_to_zeros_at_a_place_that_is_a_value_is_there():
     p = check(parse("""
-        def f(a: f64, b: f64[3], i: i64;) -> (f64[4], f64[4,3], f64[2,4];) =
+        def f(a: f64, b: f64[3], i: i64;) -> (f64[4], f64[4,3], f64[2,4], f64[4], f64[4];) =
           let z: f64[4] = zeros[f64[4]] in
           let d: f64[4] = accum[i](z, a) in
           let y: f64[4,3] = zeros[f64[4,3]] in
           let e: f64[4,3] = accum[i](y, b) in
           let x: f64[2,4] = zeros[f64[2,4]] in
           let c: f64[2,4] = accum[0, i](x, a) in
-          (d, e, c;)
+          let w: f64[4] = zeros[f64[4]] in
+          let g: f64[4] = accum[2](w, a) in
+          let v: f64[4] = zeros[f64[4]] in
+          let h: f64[4] = accum[1:](v, b) in
+          (d, e, c, g, h;)
     """))  # fmt: skip
 
     def outcome(i, engine):

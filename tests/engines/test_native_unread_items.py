@@ -92,6 +92,7 @@ READERS = {
         "let p: bool = less(d, 0.1) in cond[second, first](p, r;)",
         {2},
     ),
+    "a recursion": ("let k = 2_i64 in let (u: f64, v: f64;) = deep(k, r;) in u * d", {2}),
     "a product around": ("let q: <t, f64> = <r, d> in outer(q;)", {0, 1}),
 }
 
@@ -131,6 +132,20 @@ def program_of(reader, rounds, times, back="back"):
       let <r: t, d: f64> = q in
       let <a: f64, b: f64, c: f64> = r in
       c * d
+    def last(k: i64, r: t;) -> (f64, f64;) =
+      let (;) = drop(k) in
+      let <a: f64, b: f64, c: f64> = r in
+      (a, b;)
+    def less_deep(k: i64, r: t;) -> (f64, f64;) =
+      let one = 1_i64 in
+      let i = k - one in
+      let (u: f64, v: f64;) = deep(i, r;) in
+      let s = u + v in
+      (s, u;)
+    def deep(k: i64, r: t;) -> (f64, f64;) =
+      let none = 0_i64 in
+      let p: bool = less(none, k) in
+      cond[less_deep, last](p, k, r;)
     def {back}(d: f64, r: t;) -> (f64;) = {text}
     def again(d: f64, r: t;) -> (f64;) = let <a: f64, b: f64, c: f64> = r in b * d
     def f(x: f64;) -> (f64;) =
@@ -138,6 +153,14 @@ def program_of(reader, rounds, times, back="back"):
       let (y: f64;) = scan[{back}, {rounds}, rev, 0, 1, 0](e, ts;) in
       {again if times > 1 else "y + x"}
     """)
+
+
+def test_what_goes_out_is_read():
+    program = program_of("one", "4", 1)
+    text = str(program).replace("def f(x: f64;) -> (f64;)", "def f(x: f64;) -> (f64, stack[4, t];)")
+    (last,) = re.findall(r"  y \+ x\n", text)
+    program = parse(text.replace(last, "  let s: f64 = y + x in\n  (s, ts;)\n"))
+    assert unread_items(program, "f", True) == {"t": frozenset()}
 
 
 @pytest.mark.parametrize("reader", READERS)

@@ -222,14 +222,15 @@ class Namespace(dict[str, Any]):
         if name in self.stored or self.open or (new is value and _is_large(value)):
             return new
         cells: Cells = []
-        if not self.overlay.stable(value, cells):
+        is_stable = self.overlay.stable(value, cells)
+        if not is_stable:
             self.volatile.append(name)
         elif absent:
             self.absent.add(name)
         else:
             self.seen[name] = value
-            if cells:
-                self.cells[name] = cells
+        if cells and is_stable:
+            self.cells[name] = cells
         dict.__setitem__(self, name, new)
         return new
 
@@ -286,7 +287,7 @@ class Namespace(dict[str, Any]):
         real, seen = self.real, self.seen
         try:
             if self.cells and not unchanged(chain.from_iterable(self.cells.values())):
-                self.drop(*list(seen))
+                self.drop(*seen, *self.cells)
                 return
             if all(map(is_, map(real.get, seen), seen.values())) and (
                 not self.absent or self.absent.isdisjoint(real)

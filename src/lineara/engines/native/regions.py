@@ -133,8 +133,6 @@ class Region:
         fits = isinstance(target, nm.Arr | nm.Nil) and whole.type == b.vars[0].type
         if not fits or read.count(whole) != 1 or len(e.operands()) != 2:
             return []
-        if any([whole in line.reads for line in self.lines]):
-            return []
         where = self.spot(e, self.em.array(self.em.array_type(whole.type)))
         fits = where is not None and where.shape == t.shape and where.begin is not None
         fits = fits and t.dtype == self.em.array_type(whole.type).dtype

@@ -136,7 +136,7 @@ def _write(
     before: dict[Any, Any], snapshot: Snapshot,
 ) -> "Written | _Raised":  # fmt: skip
     """Write a block; the entries that it changes are places of both.  Or what it raises."""
-    left: list[Way] = []
+    left: list[tuple[Way, dict[Any, Any]]] = []
     raised: list[BaseException] = []
 
     def run(inner: StagedLevel, nodes: list[Any]) -> dict[Any, Any]:
@@ -149,16 +149,18 @@ def _write(
             if not is_simple(e):
                 raises(inner, True, e, line_of(e))
             return {}
-        left.append(way)
         entries = snapshot.entries("branch")
         variables.add(entries)
         before.update({e: v for e, v in entries.items() if e not in before})
-        return places_of(way, variables.values())
+        values = variables.values()  # lengths of lists are numbers of this block
+        left.append((way, values))
+        return places_of(way, values)
 
     written = record(level, "branch", (), run)
     if raised:
         return _Raised(raised[0], written)
-    return Written(written, variables.values(), left[0], snapshot)
+    ((way, values),) = left
+    return Written(written, values, way, snapshot)
 
 
 class _Raised(NamedTuple):
