@@ -151,13 +151,13 @@ def f(x: f64, a: f64[2], h: f16;) -> (f64, f64[2], f64;) =
 
 
 def test_what_is_called_back_takes_and_gives_products_and_numbers_that_no_register_holds():
-    """One argument is made for nobody, so it is not there."""
+    """One argument is made for nobody else: Python reads all that it is given."""
     p = program(SIZED)
     for h in (3.0, -0.5):
         agree(p, "f", 0.5, np.array([1.0, 2.0]), np.float16(h))
     code = NATIVE.code(p, "f")
     assert [len(s.operands) for s in code.sites] == [4, 4]
-    assert "cos" not in code.text
+    assert "cos" in code.text
 
 
 KNOWN_CASTS = """
