@@ -5,9 +5,8 @@
 
 Partial evaluation that knows nothing of differentiation: what is non-linear happens first, and what
 linear code reads of it goes on the tape, but literals and parts of what f.lin is given, and of
-values that are computed alike one.
-Which bindings are stored and which ones computed again in f.lin is free; a policy chooses
-[YOLO, §5].
+values that are computed alike one.  Which bindings are stored and which ones computed again in
+f.lin is free; a policy chooses [YOLO, §5].
 """
 
 from collections import ChainMap
@@ -71,7 +70,7 @@ class Cut(NamedTuple):
 
 
 def is_part(b: ir.Binding) -> bool:
-    """Whether a binding makes no array: of literals, names, views, and slices and numbers."""
+    """Whether a binding is a literal, or a name, a view, a slice or an element of what it reads."""
     e = b.rhs if isinstance(b, ir.Let) else None
     if not isinstance(e, ir.Prim) or e.name == "checkpoint_name":
         return isinstance(e, ir.Lit | ir.Ret | ir.Copy)

@@ -29,7 +29,7 @@ BOOL, NUMBER = [ArrayType((), np.dtype(t)) for t in (bool, float)]
 
 
 def cotangent_sums(program: Program, name: str, is_free: Callable[[ir.Leaf], bool]) -> Program:
-    """The program in which the sums of all definitions that `name` reaches are those above."""
+    """The program in which both rules are applied to all definitions that `name` reaches."""
     before, demand = [program.defs[f] for f in program.reached(name)], Demand(program, True)
     after = [CotangentSums(d, is_free, demand).definition(d) for d in before]
     return program.with_(*[e for d, e in zip(before, after, strict=True) if e.body is not d.body])
@@ -61,13 +61,13 @@ class CotangentSums(ir.Mapped):
         return e
 
     def binding(self, b: ir.Binding) -> None:
-        """A binding; of a sum that there is another way to the other way."""
+        """A binding; in place of a sum for which a rule holds, what the rule says."""
         if isinstance(b, ir.Let) and isinstance(b.rhs, ir.Prim):
             (v,), e = b.vars, b.rhs
             x = e.args[0] if e.name == "sum" else v
             if e.name == "sum" and isinstance(x.type, ArrayType) and shape_of(x) is not None:
                 axes = frozenset(gone(e, x.type))
-                if self.is_free(e) and (self.scaled(v, x, axes) or self.before(v, x, axes)):
+                if self.is_free(e) and (self.scaled(v, x, axes) or self.sum_first(v, x, axes)):
                     return
                 self.sums.setdefault((self.factor(x), axes), v)
             self.made[v] = e
@@ -103,7 +103,7 @@ class CotangentSums(ir.Mapped):
             return True
         return False
 
-    def before(self, v: ir.Var, y: ir.Var, axes: Axes) -> bool:
+    def sum_first(self, v: ir.Var, y: ir.Var, axes: Axes) -> bool:
         """Whether a sum of y is a product with the sum of one operand of y; it is bound then."""
         scales: list[ir.Var] = []
         while (e := self.made.get(y)) is not None and self.reads[y] == 1:

@@ -43,7 +43,7 @@ def unread_items(
 
 
 class Reading(Demand):
-    """What a run reads of products of some names; of items that are `unread` it is none's need."""
+    """Notes which items of products a run reads; items that are `unread` so far are not made."""
 
     def __init__(
         self, program: Program, trusting: bool, unread: Items, sizes: dict[str, int]

@@ -432,7 +432,7 @@ class Stacked(List):
         self.grow()
 
     def pop(self, at: SupportsIndex = -1) -> Any:
-        """The last item, which goes; another one where the length is known."""
+        """Remove the last item and return it; `at` may say another one if the length is known."""
         last = self.extent.more - 1 if self.extent.base is None else -1
         if type(at) is not int or at not in (-1, last):
             return self._as_list("pop")(at)
