@@ -509,3 +509,23 @@ def test_no_way_to_read_shows_what_an_array_held_before_it_was_written(name, whe
     except LinearaError:
         return
     assert value == pytest.approx(f(2.0, X))
+
+
+# --- a loop that is tried twice -------------------------------------------------------------------
+
+
+def test_an_array_that_a_loop_was_tried_with_is_read_after_it():
+    def f(s, x):
+        z = x * 1.0
+        r, t, v = z[0], z[1], z[2]
+        if s > 0:
+            v = z[1]
+        z[1] = 0.3
+        for i in range(5):  # tried with v as the branch gave it, first
+            v = z[i % 4]
+            r, t = t, r
+        return v.sum() + 2 * r.sum()
+
+    x = RNG.normal(size=(4, 3))
+    for s in (0.5, -0.5):
+        assert jit(f)(s, x) == f(s, x)

@@ -36,7 +36,8 @@ TESTS = (
     "native_memory", "native_lowering", "native_matrices", "native_orders", "native_rows",
     "native_kinds", "native_layouts", "native_loops", "native_products", "native_scalars",
     "native_spliced", "native_pieces", "native_freedom", "native_lanes", "native_recursion",
-    "native_seconds", "native_numpy", "into", "direct", "adaptive", "seam", "guarded_call",
+    "native_seconds", "native_numpy", "native_unread_items", "native_called_back",
+    "native_rows_in_loops", "into", "direct", "adaptive", "seam", "guarded_call", "vector_loops",
 )  # fmt: skip
 SLOW = (
     "random_functions_and_their", "threads", "is_interrupted", "twenty",

@@ -22,6 +22,7 @@ from lineara.linear_a.branches import Cond, Switch
 from lineara.linear_a.calls import Call
 from lineara.linear_a.loops import Scan, While
 from lineara.linear_a.rules_as_text import Boxed, Emitter, closed
+from lineara.passes.invariant_motion import before_rounds
 from lineara.python.captured_values import captured, with_captured
 from lineara.python.user_code import method, overlay
 from lineara.staging.definition_of import apart, staged_around
@@ -147,6 +148,20 @@ def written(level: StagedLevel, leaf: ir.Leaf, likes: Sequence[Seen]) -> list[An
     made = [ir.Var(level.out.names("v"), like.type, line=line) for like in likes]
     level.out.bindings.append(ir.Let(tuple(made), leaf))
     return [level.given(v, like) for v, like in zip(made, likes, strict=True)]
+
+
+def scan_of(
+    level: StagedLevel, d: ir.Def, around: Sequence[Boxed], carries: Sequence[ir.Var], n: int,
+    rows: Sequence[ir.Var] = (), reverse: bool = False,
+) -> Scan:  # fmt: skip
+    """n rounds of a body; what each would calculate alike of what is `around` is written before."""
+    given = [b.var for b in around]
+    if n > 0:
+        ahead, given, d = before_rounds(d, given, level.out.names)
+        level.out.bindings += ahead
+    level.add(d)
+    direction, args = "rev" if reverse else "fwd", (*given, *carries, *rows)
+    return Scan(args, (d.name,), n, direction, len(given), len(carries), 0)
 
 
 def types(likes: Sequence[Seen | None]) -> list[ArrayType | None]:
@@ -480,10 +495,9 @@ def _scan(
     (_, ys), m = _halves(body)[1], len(carry.constants)
     outs = [body.seen(m + i) if _is_result(v) else None for i, v in enumerate(body.leaves[m:])]
     around = together([body])
-    level.add(body.define(around, [*carry.types(likes), *types(outs)], True, ()))
-    args = [*around, *carry.converted(likes), *rows.boxes]
-    direction = "rev" if reverse else "fwd"
-    leaf = Scan(tuple([b.var for b in args]), (body.name,), n, direction, len(around), k, 0)
+    d = body.define(around, [*carry.types(likes), *types(outs)], True, ())
+    carries = [b.var for b in carry.converted(likes)]
+    leaf = scan_of(level, d, around, carries, n, [b.var for b in rows.boxes], reverse)
     made = written(level, leaf, [*likes, *[_stack(v, n) for v in outs if v is not None]])
     left = iter(made[k:])
     stacks = [

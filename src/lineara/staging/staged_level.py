@@ -364,6 +364,20 @@ class StagedLevel(Level):
         self.shared.names = names.copy()
         del self.shared.doubtful[doubtful:]
 
+    def forget(self, bindings: int) -> None:
+        """Forget the forms since there were so many bindings, what acts, and what reads of these.
+
+        The rest stays: an array that was read may hold what was written for its present content.
+        """
+        since, gone = self.out.bindings[bindings:], set[ir.Var]()
+        del self.out.bindings[bindings:]
+        for b in since:
+            form = isinstance(b, ir.Let) and any(ir.applications(b.rhs))
+            if form or self.shared.stays(b) or not gone.isdisjoint(ir.reads(b)):
+                gone.update(b.vars)
+            else:
+                self.out.bindings.append(b)
+
     @property
     def called(self) -> dict[Any, Any]:
         """The functions that have a definition already."""

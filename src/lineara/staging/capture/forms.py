@@ -103,7 +103,7 @@ def _as_form(
                 e.__traceback__ = None  # its frames hold arrays, which would not be alone
             threads.refused[:] = refused
             level.back_to(mark)
-            del level.out.bindings[bindings:]
+            level.forget(bindings)
             why = attempt.stack(e) if isinstance(e, Wanted) else e
             if why is None:
                 continue

@@ -226,7 +226,7 @@ class Attempt:
         if not all([items is not None and not any(x.form.pools) for x, items in self.lists]):
             return
         self.level.back_to(self.mark)
-        del self.level.out.bindings[self.bindings :]
+        self.level.forget(self.bindings)
         del self.level.shared.copied[self.copied :]
         now = reading()
         for region in now.regions if now else ():

@@ -17,7 +17,7 @@ from lineara.facts.hints import Leaf, Tree
 from lineara.facts.primitive import op
 from lineara.facts.types import ArrayType, type_of
 from lineara.linear_a import syntax as ir
-from lineara.linear_a.loops import Scan, While
+from lineara.linear_a.loops import While
 from lineara.linear_a.rules_as_text import Emitter, closed
 from lineara.python.user_code import Reading, reading
 from lineara.staging.capture.branches import branch, is_staged, truth_of, without
@@ -54,7 +54,7 @@ from lineara.staging.capture.variables import (
     contents,
     said,
 )
-from lineara.staging.control_flow import INTEGER, joined, written
+from lineara.staging.control_flow import INTEGER, joined, scan_of, written
 from lineara.staging.staged_arrays import Cell, StagedArray, relatives, store_of
 from lineara.staging.staged_level import FLOAT64, Perhaps, Seen, StagedLevel, seen, written_in_list
 from lineara.tape.levels import threads
@@ -418,7 +418,7 @@ class Loop:
         given = [*[((n,), j) for n, j in born.items()], *([("value", value)] if value else ())]
         arrays = self._arrays(body, _places(given))
         self._refuse_aliases(body, arrays)  # before anything is written
-        scan = type(self.rounds) is int and not self.left
+        rounds: Any = self.rounds if type(self.rounds) is int and not self.left else None
         initial: list[Any] = []
         likes: list[Seen] = []  # what is known of the carries after the loop
         results: list[ir.Var] = []
@@ -449,10 +449,10 @@ class Loop:
             for e, t in zip(columns[key].entered, j.likes, strict=True):
                 if t is not None:
                     carry(t, e, np.zeros(t.type.shape, t.type.dtype))
-        if not scan:
+        if rounds is None:
             carry(FLAG, columns["go"].entered[0], self.go)
         unread = [body.out.fresh("z", like.type) for like in likes[read:]]
-        nodes = self._form(body, scan, [*body.formals, *unread], initial, likes, results)
+        nodes = self._form(body, rounds, [*body.formals, *unread], initial, likes, results)
         self._mark(body, nodes[self.at is not None :], arrays)
         return self._leave(body, nodes, born, value)
 
@@ -465,19 +465,20 @@ class Loop:
         return type(self.rounds) is int or self.go is True
 
     def _form(
-        self, body: Record, scan: bool, formals: list[ir.Var], initial: list[Any],
+        self, body: Record, rounds: int | None, formals: list[ir.Var], initial: list[Any],
         likes: list[Seen], results: list[ir.Var],
     ) -> list[Any]:  # fmt: skip
         level = self.level
         body = body.pruned(results)
         around, (mine,) = together(level, [body])
-        level.add(body.define(around, mine, results, formals, True))
-        args = tuple([b.var for b in (*around, *initial)])
-        if scan:
-            leaf: Any = Scan(args, (body.name,), self.rounds, "fwd", len(around), len(initial), 0)
+        d, carries = body.define(around, mine, results, formals, True), [b.var for b in initial]
+        if rounds is not None:
+            leaf: Any = scan_of(level, d, around, carries, rounds)
         else:
+            level.add(d)
+            args = tuple([*[b.var for b in around], *carries])
             name = level.name_of_definition("condition")
-            level.add(_last(name, [b.var.type for b in (*around, *initial)]))
+            level.add(_last(name, [a.type for a in args]))
             leaf = While(args, (name, body.name), len(around))
         return written(level, leaf, likes)
 
