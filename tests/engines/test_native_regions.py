@@ -642,3 +642,35 @@ def test_what_is_left_of_a_block_is_not_copied_for_each_line(monkeypatch):
     blocks = {id(block): {id(r) for b, r in seen if b is block} for block, _ in seen}
     assert len(seen) == 50
     assert all([len(sets) == 1 for sets in blocks.values()])
+
+
+def of_any_with_its_axis(x):
+    return np.where(np.any(2 * x > 1.0, axis=1, keepdims=True), x, 2 * x)
+
+
+def of_all_with_its_axis(x):
+    return np.where(np.all(np.sin(x) > -0.5, axis=1, keepdims=True), x * x, 2 * x)
+
+
+def of_any_row(x):
+    return np.any(np.exp(x) > 1.5, axis=0) * 1.0 + x
+
+
+def of_lanes_written_where_negative(x):
+    def relu(row):
+        a = row.copy()
+        a[a < 0] *= 0.5
+        return np.sum(a)
+
+    return lineara.vmap(relu)(x)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [of_any_with_its_axis, of_all_with_its_axis, of_any_row, of_lanes_written_where_negative],
+)
+def test_whether_any_or_all_hold_is_asked_of_whole_rows(f):
+    for shape in ((7, 3), (50, 1), (50, 5), (300, 20)):
+        x = np.random.default_rng(shape[0]).normal(size=shape)
+        for engine in (NATIVE, EXACT):
+            np.testing.assert_allclose(lineara.jit(f, engine=engine)(x), f(x), rtol=1e-14)

@@ -772,4 +772,5 @@ STEPS = {"astype", "broadcast_to"}
 
 def step(e: ir.Prim) -> Rule | None:
     """The rule that makes an array place by place, if there is one."""
-    return None if e.name in OF_ARRAYS and e.name not in STEPS else rule_of(e)
+    whole = e.name in OF_ARRAYS or e.name in OF_LINES or e.name in OF_MATRICES
+    return None if whole and e.name not in STEPS else rule_of(e)
