@@ -473,6 +473,15 @@ def test_a_thread_goes_as_deep_as_its_stack(entered):
     assert got == lineara.jit(f, engine=INTERPRETER)(20_000.0)
 
 
+@pytest.mark.parametrize("f", [falling, lineara.grad(falling)], ids=["value", "gradient"])
+def test_a_direct_call_does_not_overrun_the_small_stack_of_a_thread(f):
+    jitted = lineara.jit(f, engine="native")
+    expected = [jitted(3.0), jitted(900.5)]
+    for stack in (2**17, 2**18, 2**19):
+        got = in_a_thread(lambda: [jitted(3.0), jitted(900.5)], stack)
+        np.testing.assert_allclose(got, expected, rtol=1e-12)
+
+
 def test_threads_run_recursions_at_one_time():
     jitted = lineara.jit(lineara.grad(falling), engine="native")
     points = [50.5 + i for i in range(200)]

@@ -40,7 +40,7 @@ SPENT = 1
 MARGIN = 2**19
 """Bytes of a stack that are left for what functions call, as Python and LAPACK."""
 LITTLE = 2**18
-"""Bytes of a stack of which nothing is known that functions take."""
+"""Bytes that functions take of a stack where the system does not tell where it ends."""
 OFTEN = 2**20
 """Operations, some tenths of a millisecond, after which Python is asked whether it interrupts."""
 
@@ -347,7 +347,11 @@ def those_that_are_called_often(program: Program, name: str) -> frozenset[str]:
 
 
 def ran(stack: str) -> list[str]:
-    """The lines that make what a run has, given the constant that says where the stack is."""
+    """The lines that make what a run has, given the constant that says where the stack is.
+
+    A direct call finds the main thread's there.  On the stack of another thread every recursion is
+    too deep for it, and the general call looks where that stack is.
+    """
     return [
         f"  %ran = alloca [{WORDS} x i64]",
         f"  call void @llvm.memset.p0.i64(ptr %ran, i8 0, i64 {8 * WORDS}, i1 false)",
@@ -361,7 +365,9 @@ def ran(stack: str) -> list[str]:
         "  %known = and i1 %above, %below",
         f"  %all = add i64 %low, {MARGIN}",
         f"  %some = sub i64 %now, {LITTLE}",
-        "  %ends = select i1 %known, i64 %all, i64 %some",
+        "  %told = icmp ne i64 %high, 0",
+        "  %other = select i1 %told, i64 %now, i64 %some",
+        "  %ends = select i1 %known, i64 %all, i64 %other",
         "  store i64 %ends, ptr %ran",
     ]
 
