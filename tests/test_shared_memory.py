@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tables import try_all
 
-from lineara import grad, hessian, jvp, linearize, trace, value_and_grad, vjp, vmap
+from lineara import grad, hessian, jit, jvp, linearize, trace, value_and_grad, vjp, vmap
 from lineara.errors import DetachError, LinearaError, MutationError
 from lineara.tape.locked_arrays import WHOLE, imprint
 
@@ -381,3 +381,24 @@ def test_a_shape_is_set_as_numpy_sets_it(start, mode):
             way = np.cos(np.arange(6))
             slope = (f(x + 1e-7 * way) - f(x - 1e-7 * way)) / 2e-7
             assert grad(f)(x) @ way == pytest.approx(slope, rel=1e-6)
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "native", "adaptive"])
+def test_an_argument_that_overlaps_itself_is_read_and_a_write_to_it_is_refused(engine):
+    def written(x):
+        for i in range(x.shape[0]):
+            x[i] = x[i] * 2 + i
+        return x.sum()
+
+    def read(x):
+        return (x * x).sum()
+
+    jitted, plain = jit(written, engine=engine), np.arange(5.0)
+    assert jitted(plain.copy()) == written(plain.copy())
+    windows = np.lib.stride_tricks.sliding_window_view(np.ones(6), 3, writeable=True)
+    for x in (np.lib.stride_tricks.as_strided(np.ones(10), (5,), (0,)), windows):
+        before = x.copy()
+        with pytest.raises(MutationError, match=r"elements share their memory.* give a copy"):
+            jitted(x)
+        assert np.array_equal(x, before)
+        assert jit(read, engine=engine)(x) == read(x)

@@ -424,6 +424,19 @@ def test_a_directory_of_another_user_is_not_used(place, monkeypatch):
     assert disk_cache().why == f"{place} belongs to another user; {ANOTHER}"
 
 
+@posix
+def test_a_directory_that_its_owner_cannot_read_is_not_used(place, monkeypatch, capsys):
+    place.mkdir(mode=0o700)
+    monkeypatch.setattr(os, "access", lambda path, mode: path != place)  # root may read all
+    assert value() == 6.0
+    assert entries(place) == []
+    said = f"{place} cannot be read by its owner (mode 700); `chmod 700 {place}` mends that, or "
+    assert disk_cache().why == f"{said}{ANOTHER}"
+    assert main(["cache", "info"]) == 0
+    assert main(["cache", "clear"]) == 1  # what lies there stays
+    assert capsys.readouterr().out == f"compiled code is not kept on disk: {said}{ANOTHER}\n" * 2
+
+
 def refusing(number):
     def raises(*args, **kwargs):
         raise OSError(number, os.strerror(number))

@@ -16,18 +16,18 @@ def run(options: argparse.Namespace) -> int:
     kept = disk_cache(makes=False)
     if kept.directory is None:
         print(f"compiled code is not kept on disk: {kept.why}")
-    elif options.what == "clear":
+        return int(options.what == "clear" and kept.refused is not None)
+    if options.what == "clear":
         removed, stay = kept.clear()
         print(f"{kept.directory}: {_files(removed)} removed")
         for error in stay:
             print(f"{error.filename} stays: {error.strerror}", file=sys.stderr)
         return int(bool(stay))
-    else:
-        files, most = kept.files(), kept.limits
-        print(
-            f"{kept.directory}: {_files(len(files))} of at most {most.entries:,}, "
-            f"{sum([e.nbytes for e in files]):,} of at most {most.nbytes:,} bytes"
-        )
+    files, most = kept.files(), kept.limits
+    print(
+        f"{kept.directory}: {_files(len(files))} of at most {most.entries:,}, "
+        f"{sum([e.nbytes for e in files]):,} of at most {most.nbytes:,} bytes"
+    )
     return 0
 
 

@@ -162,6 +162,8 @@ def cost(cost: Cost) -> Table:
         if seconds:
             value, both = seconds
             table.add_row(how, _time(value), _time(both), f"{both / value:.1f}")
+        else:
+            table.add_row(how, "", "llvmlite is not installed", "")
     both = cost.value_work + cost.reverse_work
     table.add_row(
         "scalar operations",

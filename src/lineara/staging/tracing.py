@@ -49,7 +49,8 @@ from lineara.tape.leaves import kind_of_number
 from lineara.tape.levels import innermost_level, open_level, outside
 from lineara.tape.node import Traced, has_own_rules, layout, refuse_class
 from lineara.tape.shared_memory import shares, written_in_one_place
-from lineara.tape.strides import narrow, strides_of
+from lineara.tape.strides import narrow, overlap, strides_of
+from lineara.tape.written_arrays import written_in_itself
 from lineara.text.language import FIRST, NEXT
 from lineara.trees import LEAF, Structure, flatten, flatten_call, leaf_paths, map_leaves, unflatten
 
@@ -332,6 +333,8 @@ class Staged(Remade):
             others = [v for j, v in enumerate(leaves) if j != i and isinstance(v, np.ndarray)]
             if any([shares(leaves[i], v) for v in others]):
                 raise written_in_one_place(leaves[i])
+            if overlap(np.shape(leaves[i]), strides_of(leaves[i])):
+                raise written_in_itself(leaves[i])
         out = self.results.tree(self._run(pairs).results)
         if self.writes:
             out, contents = out

@@ -531,6 +531,14 @@ def _shaped(node: Scalar, shape: tuple[int, ...]) -> Any:
     return op("reshape")(node, shape=shape) if shape else node
 
 
+def written_in_itself(x: Shaped) -> MutationError:
+    """The error for a write to an argument that has one element in several places."""
+    return MutationError(
+        f"an argument ({type_of(x)}) whose elements share their memory, as those of "
+        "broadcast_to and sliding_window_view do, was written; give a copy of it"
+    )
+
+
 class Written(Array):
     """The class that an array turns into when it is written; `w` is its region of a buffer."""
 
@@ -545,10 +553,7 @@ class Written(Array):
         level.overlaps.write(root)
         shared = overlap(tuple(root.v.shape), strides_of(root.v))
         if shared and any([root is n for n in level.roots]):
-            raise MutationError(
-                f"an argument ({type_of(root)}) whose elements share their memory, as those of "
-                "broadcast_to and sliding_window_view do, was written; give a copy of it"
-            )
+            raise written_in_itself(root)
         if is_fixed(x):
             x.w = Part.of(level, view(level, root, x.v, offset, strides, fixed=True))
             x.__class__ = level.XW

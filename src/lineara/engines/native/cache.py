@@ -71,11 +71,15 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class DiskCache:
-    """The entries of one directory; nothing is kept where there is none, and `why` says why."""
+    """The entries of one directory; nothing is kept where there is none, and `why` says why.
+
+    `refused` is the directory that would be taken if it were this user's alone.
+    """
 
     directory: Path | None
     why: str = ""
     limits: Limits = LIMITS
+    refused: Path | None = None
 
     def get(self, key: str) -> bytes | None:
         """The code of a key, if it is whole."""
@@ -196,13 +200,16 @@ def disk_cache(environment: Mapping[str, str] = os.environ, makes: bool = True) 
             directory.mkdir(mode=0o700, exist_ok=True)
             state = os.lstat(directory)
         why = _why_not_private(state, stat.S_ISDIR)
+        if not why and not os.access(directory, os.R_OK | os.X_OK):
+            why = f"cannot be read by its owner (mode {state.st_mode & 0o777:03o})"
     except OSError as error:
         why = f"cannot be made or read ({error.strerror or error})"
     if not why:
         return DiskCache(directory)
     mends = f"`chmod 700 {shlex.quote(str(directory))}` mends that, or "
-    mends = mends if why.startswith(OPEN) else ""
-    return DiskCache(None, f"{directory} {why}; {mends}{VARIABLE} can name another place")
+    mends = mends if "(mode " in why else ""
+    why = f"{directory} {why}; {mends}{VARIABLE} can name another place"
+    return DiskCache(None, why, refused=directory)
 
 
 @contextmanager
@@ -238,9 +245,6 @@ def _users(environment: Mapping[str, str]) -> Path | None:
     return home / ("Library/Caches" if sys.platform == "darwin" else ".cache") / "lineara"
 
 
-OPEN = "may be entered by others"
-
-
 def _why_not_private(s: os.stat_result, is_kind: Callable[[int], bool]) -> str:
     """Why a file or directory is not this user's alone; "" if it is."""
     if not is_kind(s.st_mode):
@@ -249,7 +253,7 @@ def _why_not_private(s: os.stat_result, is_kind: Callable[[int], bool]) -> str:
         return ""
     if s.st_uid != os.geteuid():
         return "belongs to another user"
-    return f"{OPEN} (mode {s.st_mode & 0o777:o})" if s.st_mode & 0o077 else ""
+    return f"may be entered by others (mode {s.st_mode & 0o777:o})" if s.st_mode & 0o077 else ""
 
 
 __all__ = ["DiskCache", "Entry", "Limits", "disk_cache", "nothing_kept"]
