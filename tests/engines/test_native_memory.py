@@ -213,3 +213,42 @@ def test_the_tape_of_a_loop_that_is_counted_when_it_begins_has_room_at_once(n, b
     call(x)
     assert len(columns) <= allocated.realloc - before <= bound * len(columns)
     assert allocated.peak < 2.1 * n * n * sum(columns)
+
+
+def as_often_as_told(x, n):
+    for i in range(n):
+        x = np.sin(x) * x + 0.1 * i
+    return x
+
+
+def up_to(x, n):
+    i = 0
+    while n > i:
+        x = np.sin(x) * x + 0.1 * i
+        i += 1
+    return x * i
+
+
+def from_another(x, n):
+    y = x
+    for i in range(5, n + 5):
+        y = np.cos(y) * x - 0.1 * i
+    return y
+
+
+@pytest.mark.parametrize("f", [as_often_as_told, up_to, from_another])
+def test_the_tape_of_a_loop_up_to_an_argument_has_the_room_of_its_rounds(f, allocated):
+    gradient = lineara.value_and_grad(f)
+    jitted, call = prepared(gradient, 0.5, 3)
+    (kernel,) = jitted.program(0.5, 3).program.noted["native"].values()
+    columns = [t.dtype.itemsize for _, t, _ in kernel.code.taped]
+    assert columns
+    for n in (-7, 0, 1, 1_000, 100_000):
+        before, allocated.peak = allocated.realloc, 0
+        np.testing.assert_allclose(call(0.5, n), gradient(0.5, n), rtol=1e-9)
+        assert allocated.realloc - before == (len(columns) if n > 0 else 0)
+        assert allocated.peak == max(n, 0) * sum(columns)
+        assert not allocated.sizes
+    with pytest.raises(MemoryError):
+        call(0.5, 10**15)
+    assert not allocated.sizes

@@ -391,9 +391,10 @@ def scan(
     d = em.program.defs[e.body]
     if e.n is not None and not isinstance(e.n, int):
         raise nm.Refused("it has a loop whose number of rounds is a dimension")
+    most = None if count is None else nm.Affine(nm.MOST)
     if count is None:
         count = nm.constant("i64", e.n) if e.n is not None else counted(xs)
-    r = nm.Round(e.n, count.affine)
+    r = nm.Round(e.n, count.affine or most)
     carried = Carried(em, cs, [*ks, *xs])
     step = Step(em, e, carried, r, ks, xs, count, (*carries, *wanted[e.nc :]))
     types = [em.program.unfold(t) for t in d.results[e.nc :]]
@@ -557,10 +558,11 @@ def rounds(em: Emitter, step: Step, rows: "stacks.Rows") -> Sequence[nm.Held]:
     for i, x in enumerate(numbers):
         if x is nm.UNREAD:
             ends.append(x)
-        elif i in told and whole is not None:
+        elif i in told:
             a = told[i].affine
             assert a is not None
-            ends.append(nm.Num("i64", affine=a.at(r, whole)))
+            end = nm.Num("i64", affine=a if whole is None else a.at(r, whole))
+            ends.append(end if whole is not None else nm.Num("i64", em.text(end)))
         elif i in fixed:
             before = begun[i]
             ends.append(before if isinstance(before, nm.Num) else None)
@@ -701,6 +703,12 @@ def rounds_of(em: Emitter, e: While, args: Sequence[nm.Held]) -> nm.Num | None:
             a = a.at(sign, number[0])
         return a
 
+    if limit := limited(again, go, in_round, r):
+        (go,) = em.call(p.name, [*ks, *cs][: len(p.params)])
+        assert isinstance(go, nm.Num)
+        begin, end = limit
+        rest = em.let(f"sub i64 {end}, {begin}")
+        return nm.Num("i64", em.let(f"select i1 {em.text(go)}, i64 {rest}, i64 0"))
     last, first = compared(again, in_round), compared(go, lambda a: a)
     rest = LEFT[last[0]](*last[1:]) if last else nm.Affine(0)
     if dict(rest.terms).get(r) != -1:
@@ -714,6 +722,27 @@ def rounds_of(em: Emitter, e: While, args: Sequence[nm.Held]) -> nm.Num | None:
     if first is not None:
         begins = ends[0] >= 0 and LEFT[first[0]](*first[1:]).plus(n, -1) == nm.Affine(0)
     return nm.Num("i64", affine=n) if begins else None
+
+
+def limited(
+    again: nm.Held, go: nm.Held, at: Callable[[nm.Affine], nm.Affine | None], r: nm.Round
+) -> tuple[int, str] | None:
+    """Where a number begins that each round adds one to, and the register that it is to come to."""
+    found: list[tuple[nm.Affine, str]] = []
+    for test in (go, again):
+        match test:
+            case nm.Num(compared=("slt", nm.Num(affine=nm.Affine() as a), nm.Num() as limit)):
+                number = at(a)
+            case nm.Num(compared=("sgt", nm.Num() as limit, nm.Num(affine=nm.Affine() as a))):
+                number = at(a)
+            case _:
+                return None
+        if number is None or not limit.register:
+            return None
+        found.append((number, limit.register))
+    (begin, end), later = found
+    by_one = later == (begin.plus(nm.Affine(1, ((r, 1),))), end)
+    return (begin.constant, end) if by_one and begin.constant >= 0 and not begin.terms else None
 
 
 def while_(em: Emitter, e: While, args: list[nm.Held], wanted: Sequence[bool]) -> Sequence[nm.Held]:
