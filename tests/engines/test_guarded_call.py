@@ -353,3 +353,17 @@ def test_there_is_no_code_for_calls_where_python_is_not_as_stated(name, other, m
     assert guarded_call._loaded.__wrapped__(8) is not None
     monkeypatch.setattr(guarded_call, name, other)
     assert guarded_call._loaded.__wrapped__(8) is None
+
+
+def test_an_array_that_is_copied_leaves_the_call_as_it_is():
+    """Of columns, reversed rows and other orders of bytes the general call makes copies."""
+    matrix = np.arange(20.0).reshape(5, 4)
+    for x in (matrix[:, 1], X[::-1], matrix.T[2:], matrix.astype(">f8")):
+        jitted = lineara.jit(lineara.grad(lambda x: np.sum(x * x)), engine="native")
+        for _ in range(3):
+            jitted(x)
+        table, parts = jitted.table, jitted.parts
+        for _ in range(3):
+            np.testing.assert_array_equal(jitted(x), 2 * x)
+        assert jitted.table is table
+        assert jitted.parts is parts

@@ -350,7 +350,9 @@ class Staged(Remade):
             if value is not NotImplemented:
                 return value
         value = self.value(args)
-        self._by_engine = self._direct()
+        made = self._direct()
+        if known is None or made is None or made.run is not known.run:
+            self._by_engine = made
         return value
 
     def _direct(self) -> "Direct | None":

@@ -728,7 +728,7 @@ def limited(
     again: nm.Held, go: nm.Held, at: Callable[[nm.Affine], nm.Affine | None], r: nm.Round
 ) -> tuple[int, str] | None:
     """Where a number begins that each round adds one to, and the register that it is to come to."""
-    found: list[tuple[nm.Affine, str]] = []
+    both: list[tuple[nm.Affine, str]] = []
     for test in (go, again):
         match test:
             case nm.Num(compared=("slt", nm.Num(affine=nm.Affine() as a), nm.Num() as limit)):
@@ -739,8 +739,8 @@ def limited(
                 return None
         if number is None or not limit.register:
             return None
-        found.append((number, limit.register))
-    (begin, end), later = found
+        both.append((number, limit.register))
+    (begin, end), later = both
     by_one = later == (begin.plus(nm.Affine(1, ((r, 1),))), end)
     return (begin.constant, end) if by_one and begin.constant >= 0 and not begin.terms else None
 

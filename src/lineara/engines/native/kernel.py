@@ -85,6 +85,7 @@ class Kernel:
         self.outputs: list[str | None] = [word_of(t) for t in code.outputs]
         self.free: list[Io] = []
         self.table: np.ndarray | None = None  # of direct calls
+        self.calls: dict[tuple[bool, ...], weakref.ref[Any]] = {}  # by which results are Python's
         self.errors: dict[int, BaseException] = {}
         self.answers: list[Answer] = list(map(Answer, code.sites))
         # of each site: how often, seconds in all
@@ -175,10 +176,20 @@ class Kernel:
         """A function of Python's objects, the arguments one by one, or None where there is none.
 
         It gives the result, or a tuple of them: numbers that are `weak` are Python's.  It gives
-        NotImplemented for what does not fit, and where the run has to be done again.
+        NotImplemented for what does not fit, and where the run has to be done again.  While one is
+        in use it is the one that is given.
         """
         if not self.code.is_direct:
             return None
+        known = self.calls.get(tuple(weak))
+        call = known() if known is not None else None
+        if call is None:
+            call = self._call(weak)
+            self.calls[tuple(weak)] = weakref.ref(call)
+        return call
+
+    def _call(self, weak: Sequence[bool]) -> Any:
+        """A direct call."""
         if self.table is None:
             places = [a.__array_interface__["data"][0] for a in self.code.constants]
             objects = objects_of(self.code.inputs, self.code.outputs)
