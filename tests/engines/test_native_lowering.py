@@ -7,6 +7,7 @@ a program whose results, or whose calls back, would be others if the decision we
 
 import math
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -629,3 +630,24 @@ def test_only_long_rows_of_large_arrays_are_loops_that_stay(shape, marked):
     np.testing.assert_array_equal(y, (x * c[:, None])[::-1])
     text = NATIVE.code(f.program, f.name).text
     assert ("llvm.loop.unroll.disable" in text) == marked
+
+
+def test_branches_that_lie_too_deep_in_each_other_are_interpreted():
+    deep = 400
+    text = "".join([
+        f"def f{k}(p: bool, x: f64;) -> (f64;) = "
+        f"let y: f64 = sin(x) in cond[f{k + 1}, g](p, p, y;)\n"
+        for k in range(deep)
+    ])  # fmt: skip
+    text += f"def f{deep}(p: bool, x: f64;) -> (f64;) = let (;) = drop(p) in x\n"
+    p = program(f"{text}def g(p: bool, x: f64;) -> (f64;) = let (;) = drop(p) in x * x\n")
+    why = NATIVE.takes(p, "f0")
+    assert why == (
+        "f0 is not lowered: its branches and calls lie in each other deeper than Python's "
+        f"recursion goes ({sys.getrecursionlimit()})"
+    )
+    x = 0.5
+    for _ in range(deep):
+        x = np.sin(x)
+    for engine in ("interpreter", "adaptive"):
+        assert run(p, "f0", True, 0.5, engine=engine).results == (x,)

@@ -1,5 +1,6 @@
 """Invariant motion: the same values, never more work, and no row of a tape for what is alike."""
 
+import math
 import warnings
 
 import numpy as np
@@ -9,7 +10,8 @@ import lineara
 from lineara import jit, stages
 from lineara.engines import Ask, run
 from lineara.linear_a.loops import Scan
-from lineara.linear_a.syntax import leaves
+from lineara.linear_a.syntax import Prim, leaves
+from lineara.policies import checkpoint_name
 
 A, X = -0.5 - np.linspace(0.1, 0.9, 5), np.linspace(0.2, 1.4, 7)
 """What is alike in all rounds, and what differs."""
@@ -175,3 +177,107 @@ def test_the_exception_of_the_first_round_is_the_one_that_python_meets_first():
                 h(1.0, X, 9)
             with pytest.raises(kind):
                 jit(h, engine=engine)(1.0, X, 9)
+
+
+def everywhere(f, *args):
+    """The primitives of all definitions of a captured function."""
+    program = jit(f).program(*args).program
+    return [e.name for d in program.defs.values() for e in leaves(d.body) if isinstance(e, Prim)]
+
+
+def test_what_a_round_calculates_twice_goes_before_it_once():
+    def f(a, x):
+        s = a[0]
+        for v in x:
+            s = s * np.exp(a).sum() + v
+            s = s + np.exp(a).sum() * s
+        return s
+
+    assert everywhere(f, A, X).count("exp") == 1
+    assert np.isclose(jit(f)(A, X), f(A, X), rtol=1e-13)
+
+
+def test_places_and_parts_stay_in_the_round():
+    def f(a, x, n):
+        s = 0.0
+        for v in x:
+            s = s + a[(n + 1) % 3] * v + (a[::-1] * v)[n % 2]
+        return s
+
+    within = in_loops(jit(f).program(A, X, 4).program)
+    assert within.count("python_remainder") == 2
+    assert within.count("index") == 4
+    assert np.isclose(jit(f)(A, X, 4), f(A, X, 4), rtol=1e-13)
+
+
+def test_what_acts_does_so_in_each_round(capsys):
+    def f(a, x):
+        s = 0.0
+        for v in x:
+            print(np.exp(a[0]))
+            s = s + v
+        return s
+
+    jit(f)(A, X)
+    assert capsys.readouterr().out.count("\n") == len(X)
+
+
+def test_a_name_for_a_policy_stays_where_it_is_given():
+    def f(a, x):
+        s = 0.0
+        for v in x:
+            s = s + checkpoint_name(np.exp(a), "e").sum() * v
+        return s
+
+    assert "checkpoint_name" in in_loops(jit(f).program(A, X).program)
+    assert "exp" not in in_loops(jit(f).program(A, X).program)
+
+
+def by_domain(a, x):
+    s = 0.0
+    for v in x:
+        s = s + math.log(v - 5.0)  # a ValueError
+        s = s + np.linalg.inv(a * np.ones((2, 2))).sum()
+    return s
+
+
+def by_division(a, x):
+    s = 0.0
+    for i in range(len(x)):
+        s = s + 1.0 / (i * 0.0 * math.sin(a))  # a ZeroDivisionError
+        s = s + np.linalg.inv(a * np.ones((2, 2))).sum()
+    return s
+
+
+def by_raise(a, x):
+    s = 0.0
+    for v in x:
+        if v < 5.0:
+            raise KeyError("low")
+        s = s + np.linalg.inv(a * np.ones((2, 2))).sum()
+    return s
+
+
+RAISED = {by_domain: ValueError, by_division: ZeroDivisionError, by_raise: KeyError}
+
+
+@pytest.mark.parametrize("f", RAISED)
+@pytest.mark.parametrize("engine", ["interpreter", "native"])
+def test_what_may_raise_stays_behind_what_raised_before_it(f, engine):
+    for g in (f, jit(f, engine=engine)):
+        with pytest.raises(RAISED[f]) as caught:
+            g(1.0, X)
+        assert not isinstance(caught.value, np.linalg.LinAlgError)  # which is a ValueError
+
+
+def test_a_print_comes_before_the_exception_of_what_follows_it(capsys):
+    def f(a, x):
+        s = 0.0
+        for v in x:
+            print("begun", v)
+            s = s + v * np.linalg.inv(a * np.ones((2, 2))).sum()
+        return s
+
+    with pytest.raises(np.linalg.LinAlgError):
+        jit(f)(1.0, X)
+    assert capsys.readouterr().out == "begun 0.2\n"

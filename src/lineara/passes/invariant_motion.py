@@ -77,28 +77,28 @@ def found_alike(d: ir.Def, k: int) -> tuple[dict[ir.Binding, ir.Var], set[ir.Bin
     bounds does not count there: most places are counters, and lie within.
     """
     same = {*d.xs[:k]}
-    varied = {*same}  # what is no constant of the program
     alike: dict[ir.Binding, ir.Var] = {}
     moving: set[ir.Binding] = set()
     stays: list[ir.Binding] = []
     for b in d.body.bindings:
-        read = ir.reads(b)
-        if same.issuperset(read) and is_pure(b) and not (fails(b) and any(map(raises, stays))):
+        if (
+            same.issuperset(ir.reads(b))
+            and is_pure(b)
+            and not (fails(b) and any(map(raises, stays)))
+        ):
             (v,) = b.vars
             alike[b] = v
             same.add(v)
-            if not varied.isdisjoint(read):
-                varied.add(v)
-                if calculates(b, v):
-                    moving.add(b)
-                    continue
+            if calculates(b, v):
+                moving.add(b)
+                continue
         stays.append(b)
     return alike, moving
 
 
 def fails(b: ir.Binding) -> bool:
     """Whether values decide if a binding has a value."""
-    return isinstance(b, ir.Let) and isinstance(b.rhs, ir.Prim) and ir.may_fail(b.rhs)
+    return isinstance(b, ir.Let) and isinstance(b.rhs, ir.Leaf) and ir.may_fail(b.rhs)
 
 
 def raises(b: ir.Binding) -> bool:

@@ -10,6 +10,7 @@ raises an exception of the user's) has no key; of such only what LLVM makes of t
 import hashlib
 import io
 import pickle
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -36,6 +37,11 @@ def emitted(program: Program, choices: Choices, key: str) -> Lowered | str:
     """A definition as text for LLVM, or why there is none."""
     try:
         return replace(lowered(program, *choices), key=key)
+    except RecursionError:  # not kept: another process may go deeper
+        return (
+            f"{choices[0]} is not lowered: its branches and calls lie in each other deeper than "
+            f"Python's recursion goes ({sys.getrecursionlimit()})"
+        )
     except Refused as error:
         why = f"{choices[0]} is not lowered: {error}"
     if key:
