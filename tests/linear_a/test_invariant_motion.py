@@ -9,6 +9,7 @@ import pytest
 import lineara
 from lineara import jit, stages
 from lineara.engines import Ask, run
+from lineara.linear_a.check import check
 from lineara.linear_a.loops import Scan
 from lineara.linear_a.syntax import Prim, leaves
 from lineara.policies import checkpoint_name
@@ -86,14 +87,23 @@ def at_places(a, x):
     return s
 
 
+def a_part_within_and_before(a, x):
+    s = 0.0
+    for v in x:
+        part = a[1:4]
+        s = s + (part * v).sum() + np.sin(part).sum() * v + np.sin(part)[0]
+    return s
+
+
 FUNCTIONS = (
     elementwise, numbers, of_loops_within, matrices, solutions, written_in_a_round, handed_on,
-    in_a_branch, at_places,
+    in_a_branch, at_places, a_part_within_and_before,
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("f", FUNCTIONS)
 def test_values_and_derivatives_of_two_orders_are_those_of_python(f):
+    check(jit(f).program(A, X).program)
     for engine in ("interpreter", "native"):
         assert np.isclose(jit(f, engine=engine)(A, X), f(A, X), rtol=1e-13)
         first = lineara.grad(f, (0, 1))

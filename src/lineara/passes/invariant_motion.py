@@ -14,7 +14,6 @@ from collections.abc import Sequence
 
 from lineara.facts.types import ArrayType
 from lineara.linear_a import syntax as ir
-from lineara.linear_a.dimensions import dims_in
 from lineara.linear_a.same_leaves import key_of
 from lineara.passes.unzip import is_part
 
@@ -44,7 +43,7 @@ def before_rounds(
         if v is None or (v in within and b not in moving):
             kept.append(b)
             within.update(ir.reads(b))
-        if v is not None and (v in before or (v in within and b in moving)):
+        if b in moving or v in before:
             ahead.append(b)  # type: ignore[arg-type]
             before.update(ir.reads(b))
     outer = dict(zip(d.xs, args, strict=False))  # what variables of the body are called before it
@@ -81,11 +80,9 @@ def found_alike(d: ir.Def, k: int) -> tuple[dict[ir.Binding, ir.Var], set[ir.Bin
     moving: set[ir.Binding] = set()
     stays: list[ir.Binding] = []
     for b in d.body.bindings:
-        if (
-            same.issuperset(ir.reads(b))
-            and is_pure(b)
-            and not (fails(b) and any(map(raises, stays)))
-        ):
+        e = pure(b)
+        alone = e is not None and not (ir.may_fail(e) and any(map(raises, stays)))
+        if alone and same.issuperset(ir.reads(b)):
             (v,) = b.vars
             alike[b] = v
             same.add(v)
@@ -96,9 +93,12 @@ def found_alike(d: ir.Def, k: int) -> tuple[dict[ir.Binding, ir.Var], set[ir.Bin
     return alike, moving
 
 
-def fails(b: ir.Binding) -> bool:
-    """Whether values decide if a binding has a value."""
-    return isinstance(b, ir.Let) and isinstance(b.rhs, ir.Leaf) and ir.may_fail(b.rhs)
+def pure(b: ir.Binding) -> ir.Leaf | None:
+    """What makes one value of others and does nothing else, if a binding does."""
+    e = b.rhs if isinstance(b, ir.Let) and len(b.vars) == 1 else None
+    if isinstance(e, ir.Prim):
+        return None if e.name == "checkpoint_name" or e.primitive.acts else e
+    return e if isinstance(e, ir.Lit | ir.Ret | ir.Copy) else None
 
 
 def raises(b: ir.Binding) -> bool:
@@ -107,15 +107,6 @@ def raises(b: ir.Binding) -> bool:
     if isinstance(e, ir.Prim):
         return e.primitive.acts or bool(e.primitive.raised) or e.name.startswith("check_")
     return isinstance(e, ir.Application | ir.Block)
-
-
-def is_pure(b: ir.Binding) -> bool:
-    """Whether a binding makes one value of others and does nothing else."""
-    if not isinstance(b, ir.Let) or len(b.vars) != 1 or any(dims_in(b.vars[0].type)):
-        return False
-    if isinstance(b.rhs, ir.Prim):
-        return b.rhs.name != "checkpoint_name" and not b.rhs.primitive.acts
-    return isinstance(b.rhs, ir.Lit | ir.Ret | ir.Copy)
 
 
 def calculates(b: ir.Binding, v: ir.Var) -> bool:
