@@ -80,9 +80,8 @@ def found_alike(d: ir.Def, k: int) -> tuple[dict[ir.Binding, ir.Var], set[ir.Bin
     moving: set[ir.Binding] = set()
     stays: list[ir.Binding] = []
     for b in d.body.bindings:
-        e = pure(b)
-        alone = e is not None and not (ir.may_fail(e) and any(map(raises, stays)))
-        if alone and same.issuperset(ir.reads(b)):
+        e = pure(b) if same.issuperset(ir.reads(b)) else None
+        if e is not None and not (ir.may_fail(e) and any(map(raises, stays))):
             (v,) = b.vars
             alike[b] = v
             same.add(v)
