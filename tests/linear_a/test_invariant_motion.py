@@ -132,7 +132,17 @@ def test_only_what_differs_is_calculated_in_a_round():
     assert "outer" not in in_loops(jit(matrices).program(A, X).program)
     assert "solve" not in in_loops(jit(numbers).program(A, X).program)
     assert "inv" not in in_loops(jit(solutions).program(A, X).program)
-    assert "log" not in in_loops(jit(elementwise).program(A, X).program)
+
+
+def test_what_cannot_fail_goes_before_a_loop_whatever_fails_in_it():
+    def f(a, x):
+        s = 0.0
+        for v in x:
+            s = s + math.log(v)
+            s = s + np.exp(a).sum() * v
+        return s
+
+    assert "exp" not in in_loops(jit(f).program(A, X).program)
 
 
 def test_the_work_and_the_tape_of_what_is_alike_do_not_grow_with_the_rounds():
