@@ -391,7 +391,7 @@ def scan(
     d = em.program.defs[e.body]
     if e.n is not None and not isinstance(e.n, int):
         raise nm.Refused("it has a loop whose number of rounds is a dimension")
-    most = None if count is None else nm.Affine(nm.MOST)
+    most = None if count is None else nm.Affine(nm.MOST)  # of a while loop up to a register
     if count is None:
         count = nm.constant("i64", e.n) if e.n is not None else counted(xs)
     r = nm.Round(e.n, count.affine or most)
