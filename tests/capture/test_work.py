@@ -106,7 +106,7 @@ def calls_of_a_capture(blocks, folder):
 
 FORMS = {  # and the calls that one takes, with some 30 that tests before it may cause
     "branch": ("if s > 0.25:\n        s = s * 0.5\n    else:\n        s = s + 1.0", 610),
-    "loop": ("for i in range(len(x)):\n        s = s + x[i] * 0.5", 820),
+    "loop": ("for i in range(len(x)):\n        s = s + x[i] * 0.5", 850),
 }
 
 
