@@ -30,8 +30,8 @@ def go(
     given = vars(parser.parse_args())
     number, seed = given[things], given["seed"]
     counts, failures = Counter[str](), 0
-    # a process ends after 1,000 things, and with it what caches hold of them
-    with multiprocessing.Pool(given["jobs"], maxtasksperchild=100) as pool:
+    # a process ends after 100 things, and with it the code and what caches hold of them
+    with multiprocessing.Pool(given["jobs"], maxtasksperchild=10) as pool:
         found = pool.imap_unordered(outcome, range(seed, seed + number), 10)
         for n, (kinds, text) in enumerate(found, 1):
             counts += kinds
