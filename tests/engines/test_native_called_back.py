@@ -7,6 +7,8 @@ from random_loops import RandomLoops
 import lineara
 from lineara.engines import run
 from lineara.engines.native import Native, emitted, lower
+from lineara.linear_a.check import check
+from lineara.linear_a.parse import parse
 
 pytest.importorskip("llvmlite")
 
@@ -75,3 +77,35 @@ def test_each_definition_may_be_called_back(monkeypatch):
                 for y, other in zip(ours, expected, strict=True):
                     np.testing.assert_allclose(y, other, rtol=1e-11, atol=1e-14, err_msg=name)
     assert count > 30  # half as many where masks are not asked for
+
+
+def test_a_leaf_on_one_array_under_two_names_is_called_back():
+    program = check(
+        parse("""
+def pair(x: f64;) -> (f64, f64;) =
+  let k: f64 = 1.0 in let y: f64 = k * k in let (;) = drop(x) in (y, y;)
+def round(count: i64, x: f64;) -> (i64, f64, f64;) =
+  let one: i64 = 1_i64 in
+  let then: i64 = count + one in
+  let (a: f64, b: f64;) = pair(x;) in
+  (then, a, b;)
+def until(count: i64;) -> (bool;) =
+  let last: i64 = 0_i64 in
+  less(count, last)
+def f(x: f64[3];) -> (f64[3];) =
+  let x2: <f64[3]> = <x> in
+  let <x3: f64[3]> = x2 in
+  let count: i64 = 0_i64 in
+  let x4: f64 = 1.0 in
+  let (n: i64, x5: f64, ys: stack[f64];) = while[until, round, 0](count, x4;) in
+  let (;) = drop((n, ys;)) in
+  let x6: f64 = (x5;) in
+  let x7: f64 = x6 * x6 in
+  let (;) = drop(x7) in
+  accum[::-1](x, x3)
+""")
+    )
+    x = np.array([1.0, 2.0, 4.0])
+    for engine in ("interpreter", "native", "native exact"):
+        (y,) = run(program, "f", x, engine=engine).results
+        np.testing.assert_array_equal(y, [5.0, 4.0, 5.0])

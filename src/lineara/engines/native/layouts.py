@@ -32,11 +32,11 @@ def of_interpreter(
 ) -> Callable[[Sequence[Any]], Sequence[Any]]:
     """What the interpreter makes of a leaf, given the values of its variables."""
     machine, leaf = Machine(em.source), em.leaves_of_source.get(e, e)
-    theirs = dict(zip(e.operands(), leaf.operands(), strict=True))
-    names = [theirs[v] for v in variables]
+    pairs = [*zip(e.operands(), leaf.operands(), strict=True)]  # one here may be two of theirs
 
     def values_of(values: Sequence[Any]) -> Sequence[Any]:
-        env = dict(zip(names, values, strict=True))
+        mine = dict(zip(variables, values, strict=True))
+        env = {theirs: mine[v] for v, theirs in pairs}
         args = [env[a] for a in leaf.args]
         if isinstance(leaf, ir.Part):
             return machine.part(leaf, args, env, False)
