@@ -480,11 +480,15 @@ def reads(b: Binding) -> Vars:
     return (b.arg,)
 
 
+def checks(e: Prim) -> bool:
+    """Whether values decide if a primitive has a value, beside positions among its parameters."""
+    return bool(e.primitive.raised) or e.primitive.name.startswith("check_")
+
+
 def may_fail(e: Leaf) -> bool:
     """Whether values decide if a leaf has a value: positions that are values, or no solution."""
     if isinstance(e, Prim):
-        checks = bool(e.primitive.raised) or e.name.startswith("check_")
-        return checks or len(e.operands()) > len(e.args)
+        return len(e.operands()) > len(e.args) or checks(e)
     return isinstance(e, Part) and len(e.operands()) > len(e.args)
 
 

@@ -104,7 +104,7 @@ def raises(b: ir.Binding) -> bool:
     """Whether a binding may raise an exception by what is no place, or act."""
     e = b.rhs if isinstance(b, ir.Let) else None
     if isinstance(e, ir.Prim):
-        return e.primitive.acts or bool(e.primitive.raised) or e.name.startswith("check_")
+        return e.primitive.acts or ir.checks(e)
     return isinstance(e, ir.Application | ir.Block)
 
 
