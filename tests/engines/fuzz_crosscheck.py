@@ -41,7 +41,7 @@ def main(programs: int, seed: int | None, jobs: int, journal: Path | None, write
     for d in done:
         total += Report(**d["report"])
     left = sorted({*seeds} - {d["seed"] for d in done})
-    with multiprocessing.Pool(jobs) as pool:
+    with multiprocessing.Pool(jobs, maxtasksperchild=4) as pool:  # compiled code stays in a process
         for found in pool.imap_unordered(shard, left):
             report = Report(**found["report"])
             total += report

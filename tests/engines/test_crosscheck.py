@@ -334,6 +334,16 @@ def test_a_slope_that_no_step_of_50_digits_is_small_for_is_judged_in_more():
     assert not verdict.disagreement
 
 
+def test_a_slope_of_which_rounding_leaves_no_digit_is_any_number():
+    """A tangent of 2 to the 122nd: what chance makes of it once is no bound for another time."""
+    noise = op("tan", op("exp2", op("add", num(122), x)))
+    chaotic = of_x(op("reciprocal", op("add", num(0.66), op("tanh", noise))))
+    eager = ENGINES["eager graph"]
+    verdict = judge(chaotic, {"eager": eager, "far": lambda p: [y * 1e30 for y in eager(p)]})
+    assert verdict.rejudged
+    assert not verdict.disagreement
+
+
 def test_without_mpmath_a_disagreement_says_what_is_missing(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "mpmath", None)
     with pytest.raises(LinearaError) as caught:

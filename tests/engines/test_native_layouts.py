@@ -6,6 +6,8 @@ import scipy.linalg
 
 import lineara
 from lineara import grad, hessian, jit, vmap
+from lineara.engines import run
+from lineara.engines.native import Native, kernel
 
 pytest.importorskip("llvmlite")
 
@@ -191,3 +193,20 @@ def test_random_layouts_have_the_interpreters_bits(seed):
     for y, z in zip(*[r if isinstance(r, tuple) else (r,) for r in results], strict=True):
         np.testing.assert_array_equal(y, z, strict=True)
         assert y.strides == z.strides
+
+
+def test_code_that_foresaw_another_layout_runs_once(monkeypatch):
+    """What Python gives back lies otherwise; the interpreter runs the program from then on."""
+    runs, called = [], kernel.Kernel.__call__
+
+    def counted(self, values):
+        runs.append(1)
+        return called(self, values)
+
+    monkeypatch.setattr(kernel.Kernel, "__call__", counted)
+    monkeypatch.setattr(kernel, "lay_of", lambda y: ())
+    p, engine = jit(lambda x: np.sum(np.exp(x @ x.T), axis=0)).program(A), Native(True)
+    for _ in range(3):
+        (y,) = run(p.program, p.name, *p.operands((A,)), engine=engine).results
+        np.testing.assert_array_equal(y, np.sum(np.exp(A @ A.T), axis=0))
+    assert len(runs) == 1

@@ -17,7 +17,7 @@ from test_native import EXACT, NATIVE, agree
 
 import lineara
 from lineara.engines import run
-from lineara.engines.native import Native, emitted, lower, regions
+from lineara.engines.native import Native, demand, emitted, lower, regions
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
 from lineara.python.structured_code import structured
@@ -68,6 +68,24 @@ def test_a_sum_of_one_alternative_is_that_alternative():
     assert agree(p, "f", 3.0) == (18.0,)
     text = NATIVE.code(p, "f").text
     assert not re.search(r"smax|sin|switch", text)
+
+
+TWO_OF_THREE = """
+type three = [f64 | f64 | f64]
+def left(x: f64;) -> (three;) = inj[0, three](x)
+def right(x: f64;) -> (three;) = inj[2, three](x)
+def same(x: f64;) -> (f64;) = x
+def wave(x: f64;) -> (f64;) = sin(x)
+def twice(x: f64;) -> (f64;) = x + x
+def f(p: bool, x: f64;) -> (f64;) =
+  let a: three = cond[left, right](p, x;) in case a of same | wave | twice with (;)
+"""
+
+
+def test_an_alternative_that_no_branch_gives_has_no_code():
+    p = program(TWO_OF_THREE)
+    assert [agree(p, "f", q, 3.0, engines=[NATIVE]) for q in (True, False)] == [(3.0,), (6.0,)]
+    assert "sin" not in NATIVE.code(p, "f").text
 
 
 OF_A_MATRIX = """
@@ -472,6 +490,24 @@ def test_what_no_result_of_a_definition_needs_is_not_calculated():
     assert "fdiv" not in NATIVE.code(p, "f").text
 
 
+@pytest.mark.parametrize("depth", [8, 24])
+def test_what_a_definition_needs_is_asked_once(depth, monkeypatch):
+    """Each of them calls the one before twice."""
+    text = "def f0(x: f64;) -> (f64;) = sin(x)\n"
+    for k in range(1, depth):
+        calls_ = f"let a: f64 = f{k - 1}(x;) in let b: f64 = f{k - 1}(a;) in b"
+        text += f"def f{k}(x: f64;) -> (f64;) = {calls_}\n"
+    asked, block = [], demand.Demand.block
+
+    def counted(self, *of):
+        asked.append(of)
+        return block(self, *of)
+
+    monkeypatch.setattr(demand.Demand, "block", counted)
+    assert demand.Demand(program(text), False).of(f"f{depth - 1}", (True,)) == (True,)
+    assert len(asked) == depth
+
+
 @pytest.mark.parametrize("k", [0, 1, 2, 3, 4, 5, 7, 0.5, 2.5, -1, -2, -3])
 def test_powers_of_numbers_with_known_exponents_are_pythons(k):
     p = lineara.jit(lambda x: x**k).program(1.5)
@@ -529,6 +565,13 @@ def test_large_products_are_those_of_scipys_blas():
     code = NATIVE.code(*p[:2])
     assert [name for name in code.addresses if name.startswith("blas.")]
     assert not code.sites
+
+
+@pytest.mark.parametrize(("rows", "called"), [(2**31 - 1, True), (2**31, False)])
+def test_blas_has_32_bits_for_a_length(rows, called):
+    text = f"def f(a: f64[{rows},9], b: f64[9,9];) -> (f64[{rows},9];) = matmul(a, b)"
+    addresses = NATIVE.code(program(text), "f").addresses
+    assert bool([name for name in addresses if name.startswith("blas.")]) is called
 
 
 def test_exact_sums_of_rows_ask_nobody():

@@ -547,6 +547,38 @@ def f(x: f64[200], p: <f64, f64>;) -> (f64[200], <f64, f64>;) =
     assert told == ["f: y, z over 200 rows; stored: z"]
 
 
+def test_zeros_that_one_line_adds_to_are_not_read():
+    """So the lines that make what is added are fused with the addition."""
+    told, _ = told_of("""
+def f(x: f64[100];) -> (f64[100];) =
+  let z: f64[100] = zeros[f64[100]] in let a: f64[40] = index[at=(:40,)](x) in
+  let v: f64[40] = a * a in let d: f64[100] = accum[:40](z, v) in let w: f64[100] = d * x in
+  let e: f64[40] = index[at=(60:,)](w) in let u: f64[40] = sin(e) in
+  let y: f64[100] = zeros[f64[100]] in let g: f64[100] = accum[60:](y, u) in
+  let h: f64[100] = g + w in (h;)
+""")
+    assert told == ["f: v, d over 40 rows; stored: d", "f: u, g over 40 rows; stored: g"]
+
+
+def test_zeros_that_many_lines_read_are_zeros_in_each():
+    p = check(
+        parse("""
+def f(x: f64[100];) -> (f64[100], f64[100], f64[100];) =
+  let z: f64[100] = zeros[f64[100]] in let a: f64[40] = index[at=(:40,)](x) in
+  let v: f64[40] = a * a in let d: f64[100] = accum[:40](z, v) in
+  let e: f64[100] = accum[:40](z, a) in let s: f64[100] = z + x in (d, e, s;)
+""")
+    )
+    assert NATIVE.takes(p, "f") is None
+    x, rest = np.arange(100.0), np.zeros(60)
+    for ours, expected in zip(
+        run(p, "f", x, engine=NATIVE).results,
+        [np.append(x[:40] ** 2, rest), np.append(x[:40], rest), x],
+        strict=True,
+    ):
+        np.testing.assert_array_equal(ours, expected)
+
+
 def test_a_name_of_what_is_stored_is_not_stored_again():
     told, workspace = told_of("""
 def f(x: f64[200];) -> (f64[200,1], f64[200,1];) =

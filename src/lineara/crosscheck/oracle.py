@@ -17,6 +17,7 @@ from lineara.errors import LinearaError
 H = 1e-100  # its square is nothing, whatever it is multiplied by
 DIGITS = 50
 ROUNDED = 4  # how often rounding is tried, in the 50-digit run
+LOST = 1e-3  # a number on the way that rounding moves by as much of itself, or of 1, is chance
 NEAR = 1e-9  # as near as this to where two pieces meet, rounding may decide which is taken
 
 Table = Mapping[str, Callable[..., Any]]
@@ -185,7 +186,9 @@ def fifty_digits(program: Program) -> tuple[list[float], list[float]]:
     """Value and gradient in 50 digits, and by how much rounding can move each of these numbers.
 
     Rounding is what a run in 50 digits shows in which all that goes into an operation and comes out
-    is off by half a unit in the last place of a double, up or down by chance.
+    is off by half a unit in the last place of a double, up or down by chance.  Where it leaves less
+    than three digits of a number on the way, it can move all by any amount: a few runs are no bound
+    for the sine of 1e60 degrees.
     """
     for digits in (DIGITS, 8 * DIGITS):  # a step is small if the slope times it is
         try:
@@ -204,14 +207,28 @@ def _judged(program: Program, digits: int) -> tuple[list[float], list[float]]:
     rng = random.Random(0)
     half = mp.mpf(2) ** -53
 
-    def numbers(ops: Table) -> list[Any]:
+    def numbers(
+        f_of: Callable[[Callable[..., Any]], Callable[..., Any]],
+    ) -> tuple[list[Any], list[Any]]:
+        """Value and gradient with operations of another kind, and the numbers on the way."""
+        on_the_way = []
+
+        def noted(f: Callable[..., Any]) -> Callable[..., Any]:
+            def called(*args: Any) -> Any:
+                z = f(*args)
+                on_the_way.append(z.real)
+                return z
+
+            return called
+
+        ops = {k: noted(f_of(f)) for k, f in table(mp, mp.mpc).items()}
         gradient = []
         value = mp.mpf(0)
         for i in range(len(xs)):
             step = [mp.mpc(x, h if i == j else 0) for j, x in enumerate(xs)]
             value = at(program, step, ops, mp.mpc)
             gradient.append(mp.im(value) / h)
-        return [mp.re(value), *gradient]
+        return [mp.re(value), *gradient], on_the_way
 
     def moved_by_half(z: Any, scale: Any = 0) -> Any:
         u, v = rng.choice((-1, 1)), rng.choice((-1, 1))  # value and slope round on their own
@@ -225,8 +242,13 @@ def _judged(program: Program, digits: int) -> tuple[list[float], list[float]]:
         return rounded
 
     with mp.workdps(3 * digits):  # the square of the step is a relative error of 1e-100
-        ops = table(mp, mp.mpc)
-        exact = numbers(ops)
-        rounded = [numbers({k: off(f) for k, f in ops.items()}) for _ in range(ROUNDED)]
-        moved = [float(max(abs(r[i] - x) for r in rounded)) for i, x in enumerate(exact)]
+        exact, way = numbers(lambda f: f)
+        moved = [0.0] * len(exact)
+        for _ in range(ROUNDED):
+            rounded, other = numbers(off)
+            if any([abs(z - y) > LOST * max(abs(y), 1) for y, z in zip(way, other, strict=False)]):
+                return [float(x) for x in exact], [math.inf] * len(exact)
+            moved = [
+                max(m, float(abs(r - x))) for m, r, x in zip(moved, rounded, exact, strict=True)
+            ]
         return [float(x) for x in exact], moved

@@ -38,7 +38,8 @@ def joined(program: Program, d: ir.Def, values: "Values") -> ir.Def:
             if not (isinstance(a, ir.Let) and type(a.rhs) is Call and a.rhs.args == ahead.args):
                 continue
             (f,), (primal,) = a.rhs.functions, ahead.functions
-            if f != primal and not program.acting[f] and values.follow(f, primal):
+            only_a_tape_more = len(a.vars) + 1 == len(program.defs[primal].results)
+            if only_a_tape_more and not program.acting[f] and values.follow(f, primal):
                 names = names or ir.Names([v.name for v in ir.binders(d)])
                 a = ir.Let((*a.vars, ir.Var(names("t"), tape.type)), ahead)
             if isinstance(a.rhs, Call) and a.rhs.functions == (primal,):
@@ -76,7 +77,8 @@ def halves(d: ir.Def) -> tuple[Call, ir.Var, Call] | None:
         case ir.Block(
             (ir.Let((*_, tape), Call() as ahead), ir.Let(gs, Call() as back), *rest), ir.Ret(out)
         ) if out == gs and all([isinstance(b, ir.Let) and not b.vars for b in rest]):
-            return ahead, tape, back
+            used = {*ahead.args, *back.args}
+            return (ahead, tape, back) if used == {*d.params, tape} else None
     return None
 
 

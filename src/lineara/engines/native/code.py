@@ -76,7 +76,10 @@ class Code:
         self.block(after)
 
     def outside(self, name: str, type: str) -> str:
-        """A function of that name and type, which is linked when the code is loaded."""
+        """A function of that name and type, which is linked when the code is loaded.
+
+        LLVM declares its own functions, `llvm.*`, where it reads a call of them.
+        """
         self.declared[name] = type
         return f'@"{name}"'
 

@@ -181,8 +181,6 @@ Slow = Callable[[], nm.Held]
 def called(em: Emitter, f: Function, places: Sequence[str]) -> str:
     """The call of a function of the module; gives the register of its flag."""
     em.helpers[f.title] = em.helpers.get(f.title) or f.whole()
-    em.outside("llvm.fabs.f64", "double (double)")
-    em.outside("llvm.sqrt.f64", "double (double)")
     given = ", ".join([f"ptr {p}" for p in places])
     if f.flag:
         return em.let(f'call i1 @"{f.title}"({given})')

@@ -305,7 +305,6 @@ def of_partial_sums(
     """Call a function of partial sums, which are in memory if it goes on with them."""
     name, t = f"{name}.{kind}", nm.LLVM[kind]
     em.helpers[name] = partial_sums(name, kind, len(places), bool(sums))
-    em.outside("llvm.vector.reduce.fadd.v8f64", "double (double, <8 x double>)")
     given = ", ".join([f"ptr {p}" for p in (*places, *[sums] * bool(sums))])
     return nm.Num(kind, em.let(f'call {t} @"{name}"({given}, i64 {n})'))
 

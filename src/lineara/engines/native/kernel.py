@@ -109,11 +109,10 @@ class Kernel:
 
     def io(self) -> Io:
         """What no other run has; the addresses in it that are always the same are there."""
-        if self.free:
-            try:
-                return self.free.pop()
-            except IndexError:  # another thread was first
-                pass
+        try:
+            return self.free.pop()
+        except IndexError:  # all that there are run
+            pass
         io = Io(self.first_output + len(self.outputs), self.code.workspace)
         words = io.views["i64"]
         for i, array in enumerate(self.code.constants):

@@ -228,7 +228,6 @@ def determinant(em: Emitter, n: int, what: str) -> Function:
     f.line(f"store double {'1.0' if what == 'product' else '0.0'}, ptr {size}")
     log, exp = [em.outside(f"c.{name}", "double (double)") for name in ("log", "exp")]
     one = 'call double @"llvm.copysign.f64"(double 1.0, double'
-    em.outside("llvm.copysign.f64", "double (double, double)")
     with f.loop("0", str(n)) as i:
         x = f.load(f.place("%a", n, i, i))
         same = f.let(f"icmp eq i64 {f.let(f'load i64, ptr {f.pivot(i)}')}, {i}")

@@ -311,7 +311,7 @@ def _result(
     if value.lay:
         value = _turned(em, value, turned.setdefault(place, axes_of(t, value.lay)))
         outputs[place] = value.type
-    whole = t.size * t.dtype.itemsize == value.buffer.nbytes and not value.at
+    whole = t.size * t.dtype.itemsize == value.buffer.nbytes
     if not (value.buffer in em.slots and whole and em.slots.index(value.buffer) not in bound):
         copied = em.array(t, fresh=True)
         em.copy(value, copied)
@@ -352,8 +352,6 @@ def _assembled(
     em.addresses |= _addresses(em.declared)
     if em.stack is not None:
         nodes.with_nodes(em)
-        em.outside("llvm.memset.p0.i64", "void (ptr, i8, i64, i1)")
-        em.outside("llvm.frameaddress.p0", "ptr (i32)")
     head = ", ".join([*every, "ptr noalias %out", "ptr %constants", "i64 %run"])
     body = _body(em, head, lines, freed, bool(em.doubt or others))
     made = None

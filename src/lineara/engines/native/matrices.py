@@ -146,7 +146,6 @@ def for_each(
     `one` has the addresses of the operands, of the result and of memory to work in; it gives the
     register of whether something is no good.
     """
-    em.outside("llvm.fabs.f64", "double (double)")
     held: list[nm.Held] = [*args]
     with em.kept(held):
         given = em.in_order(args)
