@@ -547,6 +547,23 @@ def f(x: f64[200], p: <f64, f64>;) -> (f64[200], <f64, f64>;) =
     assert told == ["f: y, z over 200 rows; stored: z"]
 
 
+@pytest.mark.parametrize(
+    ("n", "result", "end", "memory"),
+    [
+        (200, "f64[200]", "(w;)", 0),
+        (20_000, "f64", "let s: f64 = sum[axis=(0,), keepdims=false](w) in (s;)", 6400),
+    ],
+)
+def test_what_one_loop_makes_and_reads_has_no_memory(n, result, end, memory):
+    """The numbers of y and z are in registers; those of a sum lie in blocks of 800."""
+    t = f"f64[{n}]"
+    _, workspace = told_of(f"""
+def f(x: {t};) -> ({result};) =
+  let y: {t} = x * x in let z: {t} = x + y in let w: {t} = z * y in {end}
+""")
+    assert workspace == memory
+
+
 def test_zeros_that_one_line_adds_to_are_not_read():
     """So the lines that make what is added are fused with the addition."""
     told, _ = told_of("""

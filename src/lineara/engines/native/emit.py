@@ -260,10 +260,7 @@ class Emitter(Memory):
         for v in dead:
             env.pop(v, None)
         if type(e) is Call:
-            given = list(args)
-            args.clear()
-            at.clear()
-            return self.call(e.functions[0], given, wanted)
+            return self.call(e.functions[0], args, wanted)
         if isinstance(e, ir.Accum | ir.Put) and e.args[0] in dead:
             self.set_apart(args, env)
         self.free = free
