@@ -18,7 +18,7 @@ from call_counts import calls
 
 import lineara
 from lineara.engines import with_room
-from lineara.engines.native import guarded_call
+from lineara.engines.native import guarded_call, symbols
 from lineara.staging.capture.argument_forms import form_of
 from lineara.staging.capture.quick_calls import attached
 
@@ -353,6 +353,15 @@ def test_there_is_no_code_for_calls_where_python_is_not_as_stated(name, other, m
     assert guarded_call._loaded.__wrapped__(8) is not None
     monkeypatch.setattr(guarded_call, name, other)
     assert guarded_call._loaded.__wrapped__(8) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("ARRAY_VERSIONS", ()), ("objects_are_as_stated", lambda: False)]
+)
+def test_code_makes_no_array_where_numpy_is_not_as_stated(name, other, monkeypatch):
+    assert symbols.array_maker.__wrapped__() is not None
+    monkeypatch.setattr(symbols, name, other)
+    assert symbols.array_maker.__wrapped__() is None
 
 
 def test_an_array_that_is_copied_leaves_the_call_as_it_is():

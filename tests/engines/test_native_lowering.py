@@ -18,6 +18,7 @@ from test_native import EXACT, NATIVE, agree
 import lineara
 from lineara.engines import run
 from lineara.engines.native import Native, demand, emitted, lower, regions
+from lineara.errors import OutOfBounds
 from lineara.linear_a.check import check
 from lineara.linear_a.parse import parse
 from lineara.python.structured_code import structured
@@ -244,6 +245,41 @@ def f(x: f64;) -> (i64, f64;) =
 def test_a_loop_that_compares_what_has_left_its_range_is_not_counted():
     """j + least would be less than the end for some rounds, but the first one is a large number."""
     assert agree(program(OVER), "f", 0.5) == (-5, 0.5)
+
+
+READS = """
+def goes(x: f64[3], i: i64;) -> (bool;) =
+  let v: f64 = index[at=(i,)](x) in let (;) = drop(v) in
+  let end = 5_i64 in let q = less(i, end) in (q;)
+def next(x: f64[3], i: i64;) -> (i64;) =
+  let (;) = drop(x) in let one = 1_i64 in let j = i + one in (j;)
+def f(x: f64[3];) -> (i64;) =
+  let i = 0_i64 in let j: i64 = while[goes, next, 1](x, i;) in (j;)
+"""
+
+
+def test_a_condition_that_may_fail_is_asked_in_each_round():
+    """It compares a counter with 5, and reads one of three elements before."""
+    error, said, _ = agree(program(READS), "f", np.arange(3.0))
+    assert error is OutOfBounds
+    assert "index 3 is out of bounds" in said
+
+
+ONE_OF_A_LIST = """
+type list = [<> | <f64, list>]
+type box = [<f64, list>]
+def unbox(p: <f64, list>;) -> (f64;) =
+  let <x: f64, rest: list> = p in let (;) = drop(rest) in (x;)
+def f(x: f64;) -> (f64;) =
+  let e: <> = <> in let rest: list = inj[0, list](e) in
+  let p: <f64, list> = <x, rest> in let b: box = inj[0, box](p) in case b of unbox with (;)
+"""
+
+
+def test_one_alternative_that_holds_a_list_is_taken_out_of_its_node():
+    p = program(ONE_OF_A_LIST)
+    assert NATIVE.takes(p, "f") is None
+    assert agree(p, "f", 3.0) == (3.0,)
 
 
 KNOWN_LEFT = """
@@ -488,6 +524,18 @@ def test_what_no_result_of_a_definition_needs_is_not_calculated():
     p = program(UNREAD)
     assert agree(p, "f", 3.0, 2.0) == (9.0,)
     assert "fdiv" not in NATIVE.code(p, "f").text
+
+
+def test_positions_of_every_dtype_are_looked_up():
+    """Those that no register holds are called back for."""
+    for dtype in ("i8", "i16", "i32", "u8", "u32", "i64"):
+        p = program(f"""
+def f(x: f64[5], k: {dtype}[3];) -> (f64[3];) =
+  let y: f64[3] = index[at=(k,)](x) in (y;)
+""")
+        k = np.array([3, 0, 4], f"{dtype[0]}{int(dtype[1:]) // 8}")
+        (y,) = agree(p, "f", np.arange(5.0) * 1.5, k)
+        assert y.tolist() == [4.5, 0.0, 6.0], dtype
 
 
 @pytest.mark.parametrize("depth", [8, 24])

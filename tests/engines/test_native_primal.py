@@ -93,6 +93,20 @@ def packed(x: f64, w: f64;) -> (f64, <f64, f64>;) =
     assert values.follow("value", "packed") is same
 
 
+@pytest.mark.parametrize(("out", "same"), [("y, s", True), ("s, y", False)])
+def test_another_tape_follows_where_the_results_keep_their_order(out: str, same: bool) -> None:
+    lines = "let s: f64 = sin(x) in let y: f64 = s * x in"
+    p = check(
+        parse(f"""
+def value(x: f64;) -> (f64, f64;) = {lines} (y, s;)
+def taped(x: f64;) -> (f64, f64, f64;) = {lines} (y, s, s;)
+def packed(x: f64;) -> (f64, f64, <f64>;) =
+  let (y: f64, s: f64, t: f64;) = taped(x;) in let u: <f64> = <t> in ({out}, u;)
+""")
+    )
+    assert Values(p).follow("value", "packed") is same
+
+
 @pytest.mark.parametrize("factor", ["a", "b"])
 def test_parts_of_what_is_the_same_are_the_same(factor: str) -> None:
     unpacked = "let t: <f64, f64> = <x, w> in let <a: f64, b: f64> = t in let s: f64 = a * b in"

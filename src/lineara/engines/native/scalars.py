@@ -691,7 +691,7 @@ def _power(em: Emitter, args: Sequence[Num], slow: Slow) -> Num | None:
 def _whole_power(em: Emitter, args: Sequence[Num], slow: Slow) -> Num | None:
     """x ** n of whole numbers by products; one that is too large goes the slow way."""
     n = exponent(args[1])
-    if n is None or args[0].kind != "i64":
+    if n is None:
         return None
     f = em.outside("llvm.smul.with.overflow.i64", "{ i64, i1 } (i64, i64)")
     large: list[str] = []
