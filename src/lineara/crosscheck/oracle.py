@@ -17,7 +17,7 @@ from lineara.errors import LinearaError
 H = 1e-100  # its square is nothing, whatever it is multiplied by
 DIGITS = 50
 ROUNDED = 4  # how often rounding is tried, in the 50-digit run
-LOST = 1e-3  # a number on the way that rounding moves by as much of itself, or of 1, is chance
+LOST = 1e-3  # of a number, or of 1 if that is larger: moved by more it has less than three digits
 NEAR = 1e-9  # as near as this to where two pieces meet, rounding may decide which is taken
 
 Table = Mapping[str, Callable[..., Any]]
@@ -208,9 +208,9 @@ def _judged(program: Program, digits: int) -> tuple[list[float], list[float]]:
     half = mp.mpf(2) ** -53
 
     def numbers(
-        f_of: Callable[[Callable[..., Any]], Callable[..., Any]],
+        variant: Callable[[Callable[..., Any]], Callable[..., Any]],
     ) -> tuple[list[Any], list[Any]]:
-        """Value and gradient with operations of another kind, and the numbers on the way."""
+        """Value and gradient by a variant of each operation, and what each operation gave."""
         on_the_way = []
 
         def noted(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -221,7 +221,7 @@ def _judged(program: Program, digits: int) -> tuple[list[float], list[float]]:
 
             return called
 
-        ops = {k: noted(f_of(f)) for k, f in table(mp, mp.mpc).items()}
+        ops = {k: noted(variant(f)) for k, f in table(mp, mp.mpc).items()}
         gradient = []
         value = mp.mpf(0)
         for i in range(len(xs)):
@@ -245,7 +245,7 @@ def _judged(program: Program, digits: int) -> tuple[list[float], list[float]]:
         exact, way = numbers(lambda f: f)
         moved = [0.0] * len(exact)
         for _ in range(ROUNDED):
-            rounded, other = numbers(off)
+            rounded, other = numbers(off)  # another branch may have more operations, or fewer
             if any([abs(z - y) > LOST * max(abs(y), 1) for y, z in zip(way, other, strict=False)]):
                 return [float(x) for x in exact], [math.inf] * len(exact)
             moved = [

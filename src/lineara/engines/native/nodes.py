@@ -253,8 +253,6 @@ def opened(em: Emitter, value: nm.Held, t: Type) -> nm.Held:
 def with_nodes(em: Emitter) -> None:
     """The module has the functions that make nodes and take them back."""
     em.helpers.update(HELPERS)
-    for name in ("llvm.umax.i64", "llvm.umin.i64"):
-        em.outside(name, "i64 (i64, i64)")
     em.outside("c.malloc", "ptr (i64)")
     em.outside("c.free", "void (ptr)")
 
